@@ -11,7 +11,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use libloading::Library;
-use windlass_codec::{Algorithm, Decoder, DeflateFailed, DeflateProvider, RawDeflate};
+use windlass_codec::{Algorithm, Decoder, DeflateFailed, DeflateProvider, Filter, RawDeflate};
 
 /// The name that fixes the binary interface.
 pub const ISAL_LIBRARY: &str = "libisal.so.2";
@@ -120,7 +120,12 @@ impl Isal {
             return false;
         };
         let mut expanded = vec![0; pattern.len()];
-        let decoded = Decoder::new().decode(Algorithm::QatDeflate, &stream[..bytes], &mut expanded);
+        let decoded = Decoder::new().decode(
+            Algorithm::QatDeflate,
+            Filter::None,
+            &stream[..bytes],
+            &mut expanded,
+        );
         decoded.is_ok() && expanded == pattern
     }
 

@@ -14,7 +14,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use libloading::Library;
-use windlass_codec::{Algorithm, Decoder};
+use windlass_codec::{Algorithm, Decoder, Filter};
 
 /// The file names of the library.
 pub const QATZIP_LIBRARIES: [&str; 2] = ["libqatzip.so.3", "libqatzip.so"];
@@ -373,7 +373,7 @@ impl QatSession {
 fn expands_to(stream: &[u8], expected: &[u8]) -> bool {
     let mut expanded = vec![0; expected.len()];
     Decoder::new()
-        .decode(Algorithm::QatDeflate, stream, &mut expanded)
+        .decode(Algorithm::QatDeflate, Filter::None, stream, &mut expanded)
         .is_ok()
         && expanded == expected
 }

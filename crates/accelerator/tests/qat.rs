@@ -113,13 +113,14 @@ fn compresses(accelerator: &Arc<Accelerator>, chunks: usize) {
             .map(|at| (at / 50 * (chunk + 1)) as u8)
             .collect();
         let mut output = vec![0; input.len()];
-        let Stored::Compressed(bytes) = encoder.encode(&input, &mut output).unwrap() else {
+        let Stored::Compressed { bytes, filter } = encoder.encode(&input, &mut output).unwrap()
+        else {
             panic!("chunk {chunk} did not shrink");
         };
         let mut expanded = vec![0; input.len()];
         let algorithm = Compression::QAT_DEFLATE.algorithm;
         decoder
-            .decode(algorithm, &output[..bytes], &mut expanded)
+            .decode(algorithm, filter, &output[..bytes], &mut expanded)
             .unwrap();
         assert!(expanded == input, "chunk {chunk}");
     }

@@ -6,7 +6,8 @@ use std::ffi::c_int;
 
 use zstd_safe::zstd_sys::{ZSTD_cParameter, ZSTD_strategy};
 
-use crate::{Algorithm, Compression, Effort, Level};
+use crate::memory::Buffer;
+use crate::{Algorithm, Compression, Effort, Filter, Level};
 
 /// The shortest frame of a backup.
 pub const FRAME_BYTES_MIN: usize = 64 << 10;
@@ -76,19 +77,43 @@ const TUNED_HIGH: &[(ZSTD_cParameter, c_int)] = &[
     (ZSTD_cParameter::ZSTD_c_searchLog, 6),
 ];
 
+/// For LOW on narrowed text, whose characters are one byte.
+const NARROWED_LOW: &[(ZSTD_cParameter, c_int)] = &[
+    WINDOW_OF_4_MIB,
+    SIX_BYTES,
+    (ZSTD_cParameter::ZSTD_c_hashLog, 15),
+];
+
+const NARROWED_MEDIUM: &[(ZSTD_cParameter, c_int)] = &[
+    WINDOW_OF_8_MIB,
+    (ZSTD_cParameter::ZSTD_c_hashLog, 18),
+    (ZSTD_cParameter::ZSTD_c_chainLog, 17),
+];
+
+const NARROWED_HIGH: &[(ZSTD_cParameter, c_int)] = TUNED_HIGH;
+
 impl ZstdChoice {
-    pub(crate) fn of(effort: Effort) -> Self {
+    pub(crate) fn of(effort: Effort, filter: Filter) -> Self {
         let choice = |level, tuned, context_mib: usize| Self {
             level,
             tuned,
             context_bytes: context_mib << 20,
         };
-        match effort {
-            Effort::Least => choice(1, &[], 1),
-            Effort::Low => choice(3, TUNED_LOW, 3),
-            Effort::Medium => choice(7, TUNED_MEDIUM, 16),
-            Effort::High => choice(9, TUNED_HIGH, 28),
+        match (effort, filter) {
+            (Effort::Least, _) => choice(1, &[], 1),
+            (Effort::Low, Filter::None) => choice(3, TUNED_LOW, 3),
+            (Effort::Medium, Filter::None) => choice(7, TUNED_MEDIUM, 16),
+            (Effort::High, Filter::None) => choice(9, TUNED_HIGH, 28),
+            (Effort::Low, Filter::Narrow) => choice(1, NARROWED_LOW, 1),
+            (Effort::Medium, Filter::Narrow) => choice(3, NARROWED_MEDIUM, 2),
+            (Effort::High, Filter::Narrow) => choice(9, NARROWED_HIGH, 28),
         }
+    }
+
+    /// Upper bound on the memory of a context that compresses filtered chunks and others.
+    fn context_bytes_max(effort: Effort) -> usize {
+        let bytes = Filter::ALL.map(|filter| Self::of(effort, filter).context_bytes);
+        bytes.into_iter().max().unwrap_or(0)
     }
 
     pub(crate) fn parameters(self) -> impl Iterator<Item = (ZSTD_cParameter, c_int)> {
@@ -114,29 +139,43 @@ impl Compression {
     }
 
     /// Upper bound on the memory of one encoder for chunks up to `frame_bytes`.
-    pub fn encoder_bytes(&self, _frame_bytes: usize) -> usize {
+    pub fn encoder_bytes(&self, frame_bytes: usize) -> usize {
         match self.algorithm {
             Algorithm::None => 0,
-            Algorithm::MsXpress | Algorithm::QatDeflate => 1 << 20,
+            Algorithm::MsXpress => LIBRARY_BYTES,
+            Algorithm::QatDeflate => LIBRARY_BYTES + filter_bytes(frame_bytes),
             Algorithm::Zstd => {
-                ZstdChoice::of(self.level.unwrap_or(Level::Low).into()).context_bytes
+                let effort = self.level.unwrap_or(Level::Low).into();
+                ZstdChoice::context_bytes_max(effort) + filter_bytes(frame_bytes)
             }
         }
     }
 
     /// Upper bound on the memory of an encoder whose [`Effort`] changes.
-    pub fn adaptive_encoder_bytes() -> usize {
-        let bytes = Effort::ALL.map(|effort| ZstdChoice::of(effort).context_bytes);
-        bytes.into_iter().max().unwrap_or(0)
+    pub fn adaptive_encoder_bytes(frame_bytes: usize) -> usize {
+        let bytes = Effort::ALL.map(ZstdChoice::context_bytes_max);
+        bytes.into_iter().max().unwrap_or(0) + filter_bytes(frame_bytes)
     }
 
     /// Upper bound on the memory of one decoder for chunks up to `frame_bytes`.
-    pub fn decoder_bytes(&self, _frame_bytes: usize) -> usize {
+    pub fn decoder_bytes(&self, frame_bytes: usize) -> usize {
         match self.algorithm {
             Algorithm::None => 0,
-            Algorithm::MsXpress | Algorithm::QatDeflate | Algorithm::Zstd => 256 << 10,
+            Algorithm::MsXpress => DECODER_BYTES,
+            Algorithm::QatDeflate | Algorithm::Zstd => DECODER_BYTES + filter_bytes(frame_bytes),
         }
     }
+}
+
+/// Upper bound on the memory of an encoder of `MS_XPRESS` or `QAT_DEFLATE`.
+const LIBRARY_BYTES: usize = 1 << 20;
+
+/// Upper bound on the memory of a decoder.
+const DECODER_BYTES: usize = 256 << 10;
+
+/// Memory of a filter, for what it makes of one chunk.
+const fn filter_bytes(frame_bytes: usize) -> usize {
+    frame_bytes + Buffer::EXTRA_BYTES
 }
 
 #[cfg(test)]
@@ -154,31 +193,31 @@ mod tests {
         .take(FRAME_BYTES_MAX)
         .collect();
         let mut output = vec![0; FRAME_BYTES_MAX];
-        for effort in Effort::ALL {
-            let choice = ZstdChoice::of(effort);
+        for (effort, filter) in Effort::ALL
+            .into_iter()
+            .flat_map(|effort| Filter::ALL.map(|filter| (effort, filter)))
+        {
+            let choice = ZstdChoice::of(effort, filter);
             let mut encoder = ZstdEncoder::new(choice).unwrap();
             encoder.encode(&frame, &mut output).unwrap();
             let taken = encoder.memory_bytes();
             assert!(
-                taken <= choice.context_bytes,
-                "{effort}: {taken} of {}",
-                choice.context_bytes
-            );
-            assert!(
-                taken * 2 > choice.context_bytes,
-                "{effort}: {taken} of {}",
+                taken <= choice.context_bytes && taken * 2 > choice.context_bytes,
+                "{effort} {filter}: {taken} of {}",
                 choice.context_bytes
             );
         }
-        let mut changing = ZstdEncoder::new(ZstdChoice::of(Effort::Low)).unwrap();
+        let mut changing = ZstdEncoder::new(ZstdChoice::of(Effort::Low, Filter::None)).unwrap();
         for effort in [Effort::High, Effort::Least, Effort::Medium, Effort::High] {
-            changing.change(ZstdChoice::of(effort)).unwrap();
-            changing.encode(&frame, &mut output).unwrap();
-            let taken = changing.memory_bytes();
-            assert!(
-                taken <= Compression::adaptive_encoder_bytes(),
-                "{effort}: {taken}"
-            );
+            for filter in Filter::ALL {
+                changing.change(ZstdChoice::of(effort, filter)).unwrap();
+                changing.encode(&frame, &mut output).unwrap();
+                let taken = changing.memory_bytes();
+                assert!(
+                    taken <= Compression::adaptive_encoder_bytes(0),
+                    "{effort} {filter}: {taken}"
+                );
+            }
         }
     }
 }

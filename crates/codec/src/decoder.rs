@@ -1,9 +1,11 @@
 //! Expands chunks.
 
 use crate::deflate::DeflateDecoder;
+use crate::memory::Buffer;
+use crate::narrow;
 use crate::xpress::{BlockDecoder, frame};
 use crate::zstd::ZstdDecoder;
-use crate::{Algorithm, Error};
+use crate::{Algorithm, Error, Filter};
 
 /// Expands chunks of every algorithm; contexts are created when first needed and reused.
 #[derive(Debug, Default)]
@@ -11,6 +13,8 @@ pub struct Decoder {
     xpress: Option<Box<BlockDecoder>>,
     zstd: Option<ZstdDecoder>,
     deflate: Option<DeflateDecoder>,
+    /// What the filter of a chunk made of it.
+    filtered: Buffer,
 }
 
 impl Decoder {
@@ -19,39 +23,84 @@ impl Decoder {
         Self::default()
     }
 
-    /// Expands the payload `input` of a chunk of exactly `output.len()` bytes.
+    /// Expands the payload `input` of a chunk of exactly `output.len()` bytes, which was made by
+    /// `algorithm` of what `filter` had made of the chunk.
     ///
     /// On an error the content of `output` is undefined.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] or [`Error::Length`] if the payload is not one of `algorithm` that expands
-    /// to that length; [`Error::Memory`] if a library cannot allocate its context.
+    /// [`Error::Corrupt`] or [`Error::Length`] if the payload is not one of `algorithm` and `filter` that
+    /// expands to that length; [`Error::FilterNotTaken`] if the two do not go together;
+    /// [`Error::Memory`] if a library cannot allocate its context.
     pub fn decode(
+        &mut self,
+        algorithm: Algorithm,
+        filter: Filter,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), Error> {
+        if !filter.is_taken_by(algorithm) {
+            return Err(Error::FilterNotTaken { algorithm, filter });
+        }
+        match filter {
+            Filter::None => {
+                let found = self.expand(algorithm, input, output)?;
+                match found == output.len() {
+                    true => Ok(()),
+                    false => Err(Error::Length {
+                        algorithm,
+                        expected: output.len(),
+                        found,
+                    }),
+                }
+            }
+            Filter::Narrow => self.decode_narrowed(algorithm, input, output),
+        }
+    }
+
+    fn decode_narrowed(
         &mut self,
         algorithm: Algorithm,
         input: &[u8],
         output: &mut [u8],
     ) -> Result<(), Error> {
-        let found = match algorithm {
-            Algorithm::None => copy(input, output),
+        let mut filtered = std::mem::take(&mut self.filtered);
+        // A narrowed form is shorter than its chunk.
+        let room = filtered
+            .of(output.len())
+            .ok_or(Error::Memory { algorithm })?;
+        let expanded = self.expand(algorithm, input, room);
+        let widened = expanded.and_then(|bytes| {
+            let form = room.get(..bytes).unwrap_or_default();
+            narrow::widen(form, output).map_err(|reason| Error::Corrupt {
+                algorithm,
+                payload: input.len(),
+                reason,
+            })
+        });
+        self.filtered = filtered;
+        widened
+    }
+
+    /// Expands a payload into the start of `output`; returns how many bytes it has.
+    fn expand(
+        &mut self,
+        algorithm: Algorithm,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<usize, Error> {
+        match algorithm {
+            Algorithm::None => Ok(copy(input, output)),
             Algorithm::MsXpress => {
                 let decoder = self.xpress.get_or_insert_default();
-                return frame::decode(decoder, input, output);
+                frame::decode(decoder, input, output).map(|()| output.len())
             }
-            Algorithm::Zstd => context(&mut self.zstd, ZstdDecoder::new)?.decode(input, output)?,
+            Algorithm::Zstd => context(&mut self.zstd, ZstdDecoder::new)?.decode(input, output),
             Algorithm::QatDeflate => self
                 .deflate
                 .get_or_insert_with(DeflateDecoder::new)
-                .decode(input, output)?,
-        };
-        if found != output.len() {
-            return Err(Error::Length {
-                algorithm,
-                expected: output.len(),
-                found,
-            });
+                .decode(input, output),
         }
-        Ok(())
     }
 }
 

@@ -2,15 +2,20 @@
 
 use crate::choice::{FRAME_BYTES_MAX, ZstdChoice};
 use crate::deflate::DeflateEncoder;
+use crate::filter::Narrowing;
 use crate::xpress::{BlockEncoder, frame};
 use crate::zstd::ZstdEncoder;
-use crate::{Algorithm, Compression, DeflateProvider, Effort, Error, Level};
+use crate::{Algorithm, Compression, DeflateProvider, Effort, Error, Filter, Level};
 
 /// The result of compressing a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
-    /// The payload is the first bytes of the output, as many as given here; fewer than the input.
-    Compressed(usize),
+    Compressed {
+        /// The payload is that many first bytes of the output; fewer than the input.
+        bytes: usize,
+        /// What happened before the compression.
+        filter: Filter,
+    },
     /// The chunk would not shrink: store the input uncompressed, with [`Algorithm::None`].
     Plain,
 }
@@ -27,8 +32,43 @@ pub struct Encoder {
 enum Method {
     None,
     Xpress(Box<BlockEncoder>),
-    Zstd(ZstdEncoder),
-    Deflate(DeflateEncoder),
+    Zstd(Tuned, Narrowing),
+    Deflate(DeflateEncoder, Narrowing),
+}
+
+/// ZSTD with the parameters of an effort, which differ for filtered chunks.
+#[derive(Debug)]
+struct Tuned {
+    encoder: ZstdEncoder,
+    effort: Effort,
+    /// What the parameters of `encoder` were set for.
+    set_for: (Effort, Filter),
+}
+
+impl Tuned {
+    fn new(effort: Effort) -> Result<Self, Error> {
+        let set_for = (effort, Filter::None);
+        let encoder = ZstdEncoder::new(ZstdChoice::of(effort, Filter::None))?;
+        Ok(Self {
+            encoder,
+            effort,
+            set_for,
+        })
+    }
+
+    fn encode(
+        &mut self,
+        filter: Filter,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<Option<usize>, Error> {
+        let wanted = (self.effort, filter);
+        if self.set_for != wanted {
+            self.encoder.change(ZstdChoice::of(self.effort, filter))?;
+            self.set_for = wanted;
+        }
+        self.encoder.encode(input, output)
+    }
 }
 
 impl Encoder {
@@ -61,9 +101,11 @@ impl Encoder {
             Algorithm::MsXpress => Method::Xpress(Box::default()),
             Algorithm::Zstd => {
                 let level = compression.level.unwrap_or(Level::Low);
-                Method::Zstd(ZstdEncoder::new(ZstdChoice::of(level.into()))?)
+                Method::Zstd(Tuned::new(level.into())?, Narrowing::default())
             }
-            Algorithm::QatDeflate => Method::Deflate(DeflateEncoder::new(provider)),
+            Algorithm::QatDeflate => {
+                Method::Deflate(DeflateEncoder::new(provider), Narrowing::default())
+            }
         };
         Ok(Self {
             compression,
@@ -75,11 +117,13 @@ impl Encoder {
     /// Changes the effort for the following chunks.
     ///
     /// # Errors
-    /// [`Error::LevelNotTaken`] if the algorithm has no levels, [`Error::Encode`] if the library
-    /// fails.
+    /// [`Error::LevelNotTaken`] if the algorithm has no levels.
     pub fn set_effort(&mut self, effort: Effort) -> Result<(), Error> {
         match &mut self.method {
-            Method::Zstd(encoder) => encoder.change(ZstdChoice::of(effort)),
+            Method::Zstd(tuned, _) => {
+                tuned.effort = effort;
+                Ok(())
+            }
             _ => Err(Error::LevelNotTaken {
                 algorithm: self.compression.algorithm,
             }),
@@ -113,13 +157,23 @@ impl Encoder {
         let Some(limit) = input.len().checked_sub(1) else {
             return Ok(Stored::Plain);
         };
-        let room = &mut output[..limit];
-        let length = match &mut self.method {
-            Method::None => None,
-            Method::Xpress(encoder) => frame::encode(encoder, input, room),
-            Method::Zstd(encoder) => encoder.encode(input, room)?,
-            Method::Deflate(encoder) => encoder.encode(input, room),
+        let frame_bytes_max = self.frame_bytes_max;
+        let (length, filter) = match &mut self.method {
+            Method::None => (None, Filter::None),
+            Method::Xpress(encoder) => {
+                let length = frame::encode(encoder, input, &mut output[..limit]);
+                (length, Filter::None)
+            }
+            Method::Zstd(tuned, narrowing) => {
+                let (input, filter) = narrowing.filter(input, frame_bytes_max, output);
+                let length = tuned.encode(filter, input, &mut output[..limit])?;
+                (length, filter)
+            }
+            Method::Deflate(encoder, narrowing) => {
+                let (input, filter) = narrowing.filter(input, frame_bytes_max, output);
+                (encoder.encode(input, &mut output[..limit]), filter)
+            }
         };
-        Ok(length.map_or(Stored::Plain, Stored::Compressed))
+        Ok(length.map_or(Stored::Plain, |bytes| Stored::Compressed { bytes, filter }))
     }
 }

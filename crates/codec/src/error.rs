@@ -2,8 +2,8 @@
 
 use windlass_base::word::UnknownWord;
 
-use crate::Algorithm;
 use crate::choice::FRAME_BYTES_MAX;
+use crate::{Algorithm, Filter};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -34,6 +34,12 @@ pub enum Error {
         algorithm: Algorithm,
         /// The library's message.
         reason: &'static str,
+    },
+    /// A filter with an algorithm whose payloads are never filtered.
+    #[error("{algorithm} payloads are not filtered, but this one names the filter {filter}")]
+    FilterNotTaken {
+        algorithm: Algorithm,
+        filter: Filter,
     },
     /// A payload that the algorithm cannot have written.
     #[error("the {algorithm} payload of {payload} bytes is damaged: {reason}")]

@@ -1,20 +1,22 @@
 //! Entry points for fuzzing; they panic only if a round trip fails.
 
-use crate::{Algorithm, Compression, Decoder, Encoder, Stored};
+use crate::{Algorithm, Compression, Decoder, Encoder, Filter, Stored, narrow};
 
 /// The longest chunk in fuzzing.
 const CHUNK_BYTES_MAX: usize = 256 << 10;
 
-/// Expands arbitrary bytes: the first selects the algorithm, the next three the chunk's length.
+/// Expands arbitrary bytes: the first selects algorithm and filter, the next three the chunk's length.
 pub fn fuzz_decode(data: &[u8]) {
     let Some((&[choice, low, middle, high], payload)) = data.split_first_chunk::<4>() else {
         return;
     };
-    let algorithm = Algorithm::ALL[usize::from(choice) % Algorithm::ALL.len()];
+    let choice = usize::from(choice);
+    let algorithm = Algorithm::ALL[choice % Algorithm::ALL.len()];
+    let filter = Filter::ALL[choice / Algorithm::ALL.len() % Filter::ALL.len()];
     let length = u32::from_le_bytes([low, middle, high, 0]) as usize % (CHUNK_BYTES_MAX + 1);
     let mut chunk = vec![0; length];
     // Errors are the usual result; returning at all is what counts.
-    drop(Decoder::new().decode(algorithm, payload, &mut chunk));
+    drop(Decoder::new().decode(algorithm, filter, payload, &mut chunk));
 }
 
 /// Compresses and expands arbitrary bytes: the first selects the compression.
@@ -30,12 +32,29 @@ pub fn fuzz_round_trip(data: &[u8]) {
     let mut encoder = Encoder::new(compression, chunk.len()).expect("a valid compression");
     let mut payload = vec![0; chunk.len()];
     let stored = encoder.encode(chunk, &mut payload).expect("enough room");
-    if let Stored::Compressed(length) = stored {
-        assert!(length < chunk.len(), "a payload is shorter than its chunk");
+    if let Stored::Compressed { bytes, filter } = stored {
+        assert!(bytes < chunk.len(), "a payload is shorter than its chunk");
         let mut expanded = vec![0; chunk.len()];
         Decoder::new()
-            .decode(compression.algorithm, &payload[..length], &mut expanded)
+            .decode(
+                compression.algorithm,
+                filter,
+                &payload[..bytes],
+                &mut expanded,
+            )
             .expect("our own payload expands");
         assert!(expanded == chunk, "{compression} changed the chunk");
     }
+}
+
+/// Widens arbitrary bytes: the first three are the chunk's length.
+///
+/// # Panics
+/// If the implementations differ, or write beyond the chunk.
+pub fn fuzz_widen(data: &[u8]) {
+    let Some((&[low, middle, high], form)) = data.split_first_chunk::<3>() else {
+        return;
+    };
+    let length = u32::from_le_bytes([low, middle, high, 0]) as usize % (CHUNK_BYTES_MAX + 1);
+    narrow::check_widening(form, length);
 }

@@ -102,7 +102,7 @@ pub(crate) fn sample(files: &[(PathBuf, u64)], compression: Compression) -> Opti
         stored += match &mut encoder {
             None => count,
             Some(encoder) => match encoder.encode(&input[..count], &mut output).ok()? {
-                Stored::Compressed(bytes) => bytes,
+                Stored::Compressed { bytes, .. } => bytes,
                 Stored::Plain => count,
             },
         };

@@ -87,6 +87,8 @@ pub struct ChunkHeader {
     pub kind: ChunkKind,
     /// How the payload is compressed: 0 not, 1 `MS_XPRESS`, 2 `ZSTD`, 3 `QAT_DEFLATE`.
     pub codec: u8,
+    /// What was done before the compression: 0 nothing, 1 text was narrowed.
+    pub filter: u16,
     pub file_id: u16,
     /// Media family that it was written to.
     pub family: u16,
@@ -150,6 +152,7 @@ impl ChunkHeader {
         out.u32(self.raw_bytes);
         out.u32(self.stored_bytes);
         out.u64(self.raw_checksum);
+        out.u16(self.filter);
         self.emit_lists(&mut out);
         bytes
     }
@@ -207,7 +210,7 @@ impl ChunkHeader {
         out.u16(self.family);
         out.u16(self.runs.len() as u16);
         out.u16(self.digests.len() as u16);
-        out.u16(0);
+        out.u16(self.filter);
         out.u64(self.ordinal);
         out.u32(self.raw_bytes);
         out.u32(self.stored_bytes);
@@ -241,7 +244,7 @@ impl ChunkHeader {
         )?;
         let (file_id, family) = (cursor.u16()?, cursor.u16()?);
         let (run_count, digest_count) = (cursor.u16()?, cursor.u16()?);
-        cursor.zeros(2)?;
+        let filter = cursor.u16()?;
         require_at_most(
             u64::from(run_count),
             u64::from(RUNS_MAX),
@@ -257,6 +260,7 @@ impl ChunkHeader {
         let mut header = Self {
             kind,
             codec,
+            filter,
             file_id,
             family,
             ordinal: cursor.u64()?,
@@ -340,6 +344,14 @@ impl ChunkHeader {
                 found,
             });
         }
+        if self.codec == 0 && self.filter != 0 {
+            return Err(MediaError::Damaged {
+                offset,
+                what: "filter of an uncompressed chunk",
+                expected: 0,
+                found: self.filter.into(),
+            });
+        }
         let end = |run: &Run| run.offset.checked_add(run.bytes.into());
         if self.runs.iter().any(|run| end(run).is_none()) {
             return Err(MediaError::Damaged {
@@ -361,6 +373,7 @@ mod tests {
         ChunkHeader {
             kind: ChunkKind::Data,
             codec: 2,
+            filter: 1,
             file_id: 1,
             family: 2,
             set_guid: Guid::from_stored([5; 16]),
@@ -424,6 +437,32 @@ mod tests {
                 .emit(200, &mut Emission::new(&mut Vec::new(), 0))
                 .is_err()
         );
+    }
+
+    #[test]
+    fn an_uncompressed_chunk_has_no_filter() {
+        let mut plain = header();
+        plain.codec = 0;
+        let refused = plain.emit(400, &mut Emission::new(&mut Vec::new(), 0));
+        let what = "filter of an uncompressed chunk";
+        assert!(matches!(refused, Err(MediaError::Damaged { what: found, .. }) if found == what));
+        plain.filter = 0;
+        plain
+            .emit(400, &mut Emission::new(&mut Vec::new(), 0))
+            .unwrap();
+    }
+
+    #[test]
+    fn the_tag_of_an_encrypted_chunk_covers_how_it_was_made() {
+        let authenticated = header().authenticated_bytes();
+        let other = |change: fn(&mut ChunkHeader)| {
+            let mut header = header();
+            change(&mut header);
+            header.authenticated_bytes()
+        };
+        assert_eq!(other(|header| header.family += 1), authenticated);
+        assert_ne!(other(|header| header.codec += 1), authenticated);
+        assert_ne!(other(|header| header.filter += 1), authenticated);
     }
 
     #[test]

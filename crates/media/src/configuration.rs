@@ -235,6 +235,8 @@ records! {
         0x52 chunk_count: u64,
         /// Sum over all chunks of [`chunk_mix`](crate::chunk_mix).
         0x53 set_checksum: u64,
+        /// Bytes of the database in chunks whose text was narrowed.
+        0x54 narrowed_bytes: u64,
         /// The set's key, wrapped for its recipients; empty if the set is not encrypted.
         0x8060 key_block: Vec<u8>,
         /// Authenticates all other records with the set's key; final only.

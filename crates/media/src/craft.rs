@@ -79,6 +79,7 @@ impl Chunk {
                 ChunkKind::Data
             },
             codec: 0,
+            filter: 0,
             file_id: self.file_id,
             family: self.family,
             set_guid,

@@ -30,6 +30,8 @@ pub struct IndexEntry {
     pub kind: ChunkKind,
     /// How the payload is compressed.
     pub codec: u8,
+    /// What was done before the compression.
+    pub filter: u16,
     /// Database file.
     pub file_id: u16,
     /// The ranges of the content.
@@ -47,6 +49,7 @@ impl IndexEntry {
             raw_bytes: header.raw_bytes,
             kind: header.kind,
             codec: header.codec,
+            filter: header.filter,
             file_id: header.file_id,
             runs: header.runs.clone(),
             digests: header.digests.clone(),
@@ -83,6 +86,7 @@ impl IndexSegment {
             out.u16(entry.file_id);
             out.u16(entry.runs.len() as u16);
             out.u16(entry.digests.len() as u16);
+            out.u16(entry.filter);
             for run in &entry.runs {
                 out.u64(run.offset);
                 out.u32(run.bytes);
@@ -149,6 +153,7 @@ impl IndexSegment {
         let kind = ChunkKind::from_stored(cursor.u8()?, cursor.offset())?;
         let file_id = cursor.u16()?;
         let (run_count, digest_count) = (cursor.u16()?, cursor.u16()?);
+        let filter = cursor.u16()?;
         let at = cursor.offset();
         require_at_most(run_count.into(), RUNS_MAX.into(), "number of ranges", at)?;
         require_at_most(
@@ -175,6 +180,7 @@ impl IndexSegment {
             raw_bytes,
             kind,
             codec,
+            filter,
             file_id,
             runs,
             digests,
@@ -195,6 +201,7 @@ mod tests {
             raw_bytes: 1000,
             kind: ChunkKind::Data,
             codec: 0,
+            filter: 0,
             file_id: 1,
             runs: vec![Run {
                 offset: 0,

@@ -66,6 +66,7 @@ fn write_set(writer: &mut FamilyWriter, family: &mut Vec<u8>, position: u16, chu
         let header = ChunkHeader {
             kind: ChunkKind::Data,
             codec: 0,
+            filter: 0,
             file_id: 1,
             family: 1,
             set_guid: set.set_guid,

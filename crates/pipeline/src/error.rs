@@ -291,6 +291,19 @@ pub enum Damage {
         offset: u64,
         reason: windlass_codec::Error,
     },
+    /// A codec or a filter that this version does not have.
+    #[error(
+        "chunk {ordinal} at offset {offset} was made with {part} {number}, which is unknown here: was it written by a \
+         newer version?"
+    )]
+    UnknownMethod {
+        ordinal: u64,
+        /// Offset in the family.
+        offset: u64,
+        /// `codec` or `filter`.
+        part: &'static str,
+        number: u16,
+    },
     /// A chunk occurs twice, or its number is beyond the end of the set.
     #[error("chunk {ordinal} does not belong here: the set has {count} chunks, each once")]
     UnexpectedChunk { ordinal: u64, count: u64 },

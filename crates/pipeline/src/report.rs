@@ -296,6 +296,8 @@ pub struct ProbeReport {
     pub processed_bytes: u64,
     /// What a backup would have written; equal to the bytes read if nothing was compressed.
     pub stored_bytes: u64,
+    /// Bytes of the database in chunks whose text was narrowed.
+    pub narrowed_bytes: u64,
     /// From the first read to the end of the last.
     pub elapsed: Duration,
     pub plan: Plan,

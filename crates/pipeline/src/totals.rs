@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use windlass_codec::Filter;
 use windlass_media::{ChunkHeader, chunk_mix};
 
 #[derive(Debug, Default)]
@@ -9,6 +10,7 @@ pub(crate) struct Totals {
     chunks: AtomicU64,
     raw_bytes: AtomicU64,
     stored_bytes: AtomicU64,
+    narrowed_bytes: AtomicU64,
     checksum: AtomicU64,
 }
 
@@ -21,6 +23,10 @@ impl Totals {
             .fetch_add(header.raw_bytes.into(), Ordering::Relaxed);
         self.stored_bytes
             .fetch_add(header.stored_bytes.into(), Ordering::Relaxed);
+        if header.filter == Filter::Narrow.id() {
+            self.narrowed_bytes
+                .fetch_add(header.raw_bytes.into(), Ordering::Relaxed);
+        }
         self.checksum.fetch_add(mix, Ordering::Relaxed);
     }
 
@@ -36,6 +42,11 @@ impl Totals {
     /// Bytes of the payloads on media.
     pub(crate) fn stored_bytes(&self) -> u64 {
         self.stored_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the database in chunks whose text was narrowed.
+    pub(crate) fn narrowed_bytes(&self) -> u64 {
+        self.narrowed_bytes.load(Ordering::Relaxed)
     }
 
     /// Sum of [`chunk_mix`].

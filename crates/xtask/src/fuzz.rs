@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::run::execute;
 
-const TARGETS: [&str; 7] = [
+const TARGETS: [&str; 8] = [
     "bak_file",
     "tsql_parse",
     "tds_request",
@@ -16,6 +16,7 @@ const TARGETS: [&str; 7] = [
     "crypt_keys",
     "codec_decode",
     "codec_round_trip",
+    "codec_widen",
 ];
 
 const INSTRUMENTATION: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

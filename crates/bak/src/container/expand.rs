@@ -5,7 +5,7 @@
 //! the others; together they are the plain stream.
 
 use windlass_codec::xpress::BlockDecoder;
-use windlass_codec::{Algorithm, Decoder};
+use windlass_codec::{Algorithm, Decoder, Filter};
 
 use super::{Input, read_full};
 use crate::checksum::record_checksum;
@@ -234,7 +234,9 @@ impl<I: Input> Expander<I> {
     /// Expands a payload; its first bytes show the algorithm.
     fn expand(&mut self, payload: &[u8], block: &mut [u8]) -> Result<(), String> {
         if payload.starts_with(&ZSTD_MAGIC) {
-            let decoded = self.others.decode(Algorithm::Zstd, payload, block);
+            let decoded = self
+                .others
+                .decode(Algorithm::Zstd, Filter::None, payload, block);
             return decoded.map_err(|error| error.to_string());
         }
         self.xpress

@@ -19,7 +19,11 @@ pub(super) fn line(completed: Completed<'_>) -> String {
             format!(
                 "{database}: backup set {} ({}), {} in {} ({:.2} : 1), {}{}{}",
                 report.set.position,
-                method(&report.plan, &report.adapted),
+                method(
+                    &report.plan,
+                    &report.adapted,
+                    narrowed_share(report.set.narrowed_bytes, report.set.backup_bytes),
+                ),
                 Bytes(report.processed_bytes),
                 Bytes(stored),
                 ratio(report.set.backup_bytes, stored),
@@ -31,7 +35,11 @@ pub(super) fn line(completed: Completed<'_>) -> String {
         Completed::Probe { database, report } => format!(
             "{database}: {} ({}), {}{}",
             Bytes(report.processed_bytes),
-            method(&report.plan, &report.adapted),
+            method(
+                &report.plan,
+                &report.adapted,
+                narrowed_share(report.narrowed_bytes, report.processed_bytes),
+            ),
             rate(report.processed_bytes, report.elapsed),
             bottleneck(&report.stages, &report.plan, Way::Backup),
         ),
@@ -58,15 +66,25 @@ pub(super) fn line(completed: Completed<'_>) -> String {
     }
 }
 
-/// Algorithm and level; the share of each level if levels were chosen during the run.
-fn method(plan: &Plan, adapted: &Adapted) -> String {
+/// The share of a database whose text was narrowed, in percent.
+fn narrowed_share(narrowed: u64, all: u64) -> f64 {
+    narrowed as f64 * 100.0 / all.max(1) as f64
+}
+
+/// Algorithm and level; the share of each level if levels were chosen during the run; the share whose text was
+/// narrowed, if any was.
+fn method(plan: &Plan, adapted: &Adapted, narrowed_percent: f64) -> String {
+    let narrowed = match narrowed_percent > 0.0 {
+        true => format!("; text of {narrowed_percent:.0} % narrowed"),
+        false => String::new(),
+    };
     let threads = match plan.adapts_threads && adapted.mean_threads > 0.0 {
         true => format!("; {:.1} threads", adapted.mean_threads),
         false => String::new(),
     };
     match plan.adapts_level {
-        true => format!("{}: {adapted}{threads}", plan.method()),
-        false => plan.method(),
+        true => format!("{}: {adapted}{threads}{narrowed}", plan.method()),
+        false => format!("{}{narrowed}", plan.method()),
     }
 }
 
@@ -112,6 +130,7 @@ pub(super) fn object(completed: Completed<'_>) -> Json {
             "database": database,
             "processed_bytes": report.processed_bytes,
             "stored_bytes": report.stored_bytes,
+            "narrowed_bytes": report.narrowed_bytes,
             "elapsed_seconds": report.elapsed.as_secs_f64(),
             "megabytes_per_second": megabytes_per_second(report.processed_bytes, report.elapsed),
             "adapted": adapted(&report.adapted),
@@ -194,6 +213,7 @@ fn backup(database: &str, report: &BackupReport) -> Json {
         "processed_bytes": report.processed_bytes,
         "backup_bytes": set.backup_bytes,
         "stored_bytes": set.stored_bytes,
+        "narrowed_bytes": set.narrowed_bytes,
         "ratio": ratio(set.backup_bytes, set.stored_bytes),
         "elapsed_seconds": report.elapsed.as_secs_f64(),
         "megabytes_per_second": megabytes_per_second(report.processed_bytes, report.elapsed),

@@ -1,4 +1,4 @@
-//! A compression context of libzstd that uses [`super::memory`].
+//! A compression context of libzstd that uses [`crate::memory`].
 //!
 //! `zstd_safe` has no way to pass in an allocator, so the calls are made here.
 
@@ -11,7 +11,7 @@ use zstd_safe::zstd_sys::{
     ZSTD_compress2, ZSTD_createCCtx_advanced, ZSTD_freeCCtx, ZSTD_isError,
 };
 
-use super::memory;
+use crate::memory;
 
 /// Owns the context; used by one thread at a time.
 pub(super) struct Context(NonNull<ZSTD_CCtx>);

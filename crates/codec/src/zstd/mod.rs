@@ -5,8 +5,6 @@
 
 #[expect(unsafe_code, reason = "calls libzstd with an allocator of ours")]
 mod context;
-#[expect(unsafe_code, reason = "allocates for libzstd")]
-mod memory;
 
 use std::fmt;
 

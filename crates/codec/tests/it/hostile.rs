@@ -3,20 +3,22 @@
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use windlass_codec::fuzzing::fuzz_decode;
-use windlass_codec::{Algorithm, Compression, Decoder, Encoder, Error, Stored};
+use windlass_codec::{Algorithm, Compression, Decoder, Encoder, Error, Filter, Stored};
 
 use crate::contents::Kind;
 
-/// A payload of `length` bytes of `kind`.
-fn payload(compression: Compression, kind: Kind, length: usize) -> Vec<u8> {
+/// A payload of `length` bytes of `kind`, and its filter.
+fn payload(compression: Compression, kind: Kind, length: usize) -> (Vec<u8>, Filter) {
     let chunk = kind.bytes(length, 77);
     let mut output = vec![0; length];
     let mut encoder = Encoder::new(compression, length).unwrap();
     match encoder.encode(&chunk, &mut output).unwrap() {
-        Stored::Compressed(stored) => output.truncate(stored),
+        Stored::Compressed { bytes, filter } => {
+            output.truncate(bytes);
+            (output, filter)
+        }
         Stored::Plain => panic!("{kind:?} shrinks"),
     }
-    output
 }
 
 fn mutate(random: &mut StdRng, payload: &mut Vec<u8>) {
@@ -42,15 +44,22 @@ fn damaged_payloads_neither_panic_nor_write_beyond_the_chunk() {
     let mut random = StdRng::seed_from_u64(1);
     let mut decoder = Decoder::new();
     for compression in &Compression::ALL[1..] {
-        for kind in [Kind::Text, Kind::Pages, Kind::Runs, Kind::Skewed] {
+        for kind in [
+            Kind::Text,
+            Kind::TextUtf16,
+            Kind::Pages,
+            Kind::Runs,
+            Kind::Skewed,
+        ] {
             for length in [1500, 9000, 66_000] {
-                let intact = payload(*compression, kind, length);
+                let (intact, filter) = payload(*compression, kind, length);
                 let rounds = if length < 10_000 { 300 } else { 40 };
                 for _ in 0..rounds {
                     let mut damaged = intact.clone();
                     mutate(&mut random, &mut damaged);
                     let mut chunk = vec![0x5A; length + GUARD];
-                    drop(decoder.decode(compression.algorithm, &damaged, &mut chunk[..length]));
+                    let room = &mut chunk[..length];
+                    drop(decoder.decode(compression.algorithm, filter, &damaged, room));
                     assert!(chunk[length..].iter().all(|&byte| byte == 0x5A));
                 }
             }
@@ -62,23 +71,56 @@ fn damaged_payloads_neither_panic_nor_write_beyond_the_chunk() {
 fn a_payload_of_another_length_is_refused() {
     let mut decoder = Decoder::new();
     for compression in &Compression::ALL[1..] {
-        let payload = payload(*compression, Kind::Text, 5000);
         let algorithm = compression.algorithm;
+        let kind = match Filter::Narrow.is_taken_by(algorithm) {
+            true => Kind::TextUtf16,
+            false => Kind::Text,
+        };
+        let (payload, filter) = payload(*compression, kind, 5000);
+        assert_eq!(
+            filter != Filter::None,
+            Filter::Narrow.is_taken_by(algorithm)
+        );
         for wrong in [0, 1, 4990, 5100, 70_000] {
             // An XPRESS stream does not encode its end, so a shorter prefix may expand.
             if algorithm == Algorithm::MsXpress && (1..5000).contains(&wrong) {
                 continue;
             }
-            let result = decoder.decode(algorithm, &payload, &mut vec![0; wrong]);
+            let result = decoder.decode(algorithm, filter, &payload, &mut vec![0; wrong]);
             assert!(
                 matches!(result, Err(Error::Corrupt { .. } | Error::Length { .. })),
                 "{algorithm} {wrong}: {result:?}"
             );
         }
-        let truncated = decoder.decode(algorithm, &payload[..payload.len() / 2], &mut [0; 5000]);
+        let half = &payload[..payload.len() / 2];
+        let truncated = decoder.decode(algorithm, filter, half, &mut [0; 5000]);
         assert!(truncated.is_err(), "{algorithm}");
-        let empty = decoder.decode(algorithm, &[], &mut [0; 5000]);
+        let empty = decoder.decode(algorithm, filter, &[], &mut [0; 5000]);
         assert!(empty.is_err(), "{algorithm}");
+    }
+}
+
+#[test]
+fn another_filter_than_the_one_used_is_refused() {
+    let mut decoder = Decoder::new();
+    for compression in [Compression::ZSTD_LOW, Compression::QAT_DEFLATE] {
+        let algorithm = compression.algorithm;
+        let mut chunk = vec![0; 70_000];
+        for (kind, used, other) in [
+            (Kind::TextUtf16, Filter::Narrow, Filter::None),
+            (Kind::Text, Filter::None, Filter::Narrow),
+        ] {
+            let (payload, filter) = payload(compression, kind, chunk.len());
+            assert_eq!(filter, used, "{compression}");
+            let refused = decoder.decode(algorithm, other, &payload, &mut chunk);
+            let is_refused = matches!(refused, Err(Error::Corrupt { .. } | Error::Length { .. }));
+            assert!(is_refused, "{compression} {other}: {refused:?}");
+        }
+    }
+    for algorithm in [Algorithm::None, Algorithm::MsXpress] {
+        let refused = decoder.decode(algorithm, Filter::Narrow, &[0; 9], &mut [0; 9]);
+        let filter = Filter::Narrow;
+        assert_eq!(refused, Err(Error::FilterNotTaken { algorithm, filter }));
     }
 }
 

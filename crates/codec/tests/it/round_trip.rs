@@ -1,7 +1,9 @@
 //! Decompression restores the input.
 
 use proptest::prelude::*;
-use windlass_codec::{Algorithm, Compression, Decoder, Encoder, Error, FRAME_BYTES_MAX, Stored};
+use windlass_codec::{
+    Algorithm, Compression, Decoder, Effort, Encoder, Error, FRAME_BYTES_MAX, Filter, Stored,
+};
 
 use crate::contents::{self, Kind};
 
@@ -9,12 +11,12 @@ use crate::contents::{self, Kind};
 fn round_trip(encoder: &mut Encoder, decoder: &mut Decoder, chunk: &[u8]) -> Stored {
     let mut output = vec![0xEE; chunk.len()];
     let stored = encoder.encode(chunk, &mut output).unwrap();
-    if let Stored::Compressed(length) = stored {
-        assert!(length < chunk.len(), "a payload is shorter than its chunk");
+    if let Stored::Compressed { bytes, filter } = stored {
+        assert!(bytes < chunk.len(), "a payload is shorter than its chunk");
         let mut expanded = vec![0xDD; chunk.len()];
         let algorithm = encoder.compression().algorithm;
         decoder
-            .decode(algorithm, &output[..length], &mut expanded)
+            .decode(algorithm, filter, &output[..bytes], &mut expanded)
             .unwrap();
         assert!(
             expanded == chunk,
@@ -75,10 +77,40 @@ fn a_random_block_among_others_costs_only_itself() {
     chunk.extend(Kind::Random.bytes(65_536, 2));
     chunk.extend(Kind::Text.bytes(65_536, 3));
     let mut encoder = Encoder::new(Compression::MS_XPRESS, chunk.len()).unwrap();
-    let Stored::Compressed(length) = round_trip(&mut encoder, &mut Decoder::new(), &chunk) else {
+    let stored = round_trip(&mut encoder, &mut Decoder::new(), &chunk);
+    let Stored::Compressed { bytes, .. } = stored else {
         panic!("two of three blocks shrink");
     };
-    assert!(length < 65_536 + 2 * 30_000, "{length}");
+    assert!(bytes < 65_536 + 2 * 30_000, "{bytes}");
+}
+
+#[test]
+fn only_utf_16_text_is_narrowed_and_every_effort_takes_it() {
+    let mut decoder = Decoder::new();
+    for compression in &Compression::ALL[1..] {
+        let mut encoder = Encoder::new(*compression, FRAME_BYTES_MAX).unwrap();
+        let is_zstd = encoder.set_effort(Effort::Low).is_ok();
+        for effort in Effort::ALL
+            .into_iter()
+            .filter(|_| is_zstd)
+            .chain([Effort::Low])
+        {
+            drop(encoder.set_effort(effort));
+            for kind in Kind::ALL {
+                let chunk = kind.bytes(300_001, 6);
+                let Stored::Compressed { filter, .. } =
+                    round_trip(&mut encoder, &mut decoder, &chunk)
+                else {
+                    continue;
+                };
+                let is_text =
+                    kind == Kind::TextUtf16 && Filter::Narrow.is_taken_by(compression.algorithm);
+                if kind != Kind::Pages {
+                    assert_eq!(filter == Filter::Narrow, is_text, "{compression} {kind:?}");
+                }
+            }
+        }
+    }
 }
 
 #[test]
@@ -126,11 +158,11 @@ fn a_chunk_stored_plain_has_the_length_of_its_payload() {
     let mut decoder = Decoder::new();
     let mut output = [0; 3];
     decoder
-        .decode(Algorithm::None, b"abc", &mut output)
+        .decode(Algorithm::None, Filter::None, b"abc", &mut output)
         .unwrap();
     assert_eq!(&output, b"abc");
     assert_eq!(
-        decoder.decode(Algorithm::None, b"abcd", &mut output),
+        decoder.decode(Algorithm::None, Filter::None, b"abcd", &mut output),
         Err(Error::Length {
             algorithm: Algorithm::None,
             expected: 3,

@@ -84,7 +84,7 @@ impl FoundSet<'_> {
 /// The columns of HEADERONLY. The collation columns are zero: SQLite compares bytes and stores UTF-8,
 /// which matches none of SQL Server's collation numbers.
 #[rustfmt::skip]
-pub(super) const fn header_columns<'a>() -> [ColumnOf<FoundSet<'a>>; 69] {
+pub(super) const fn header_columns<'a>() -> [ColumnOf<FoundSet<'a>>; 70] {
     [
         kept("BackupName", "name", NAME, |found| text(&found.set.name)),
         kept("BackupDescription", "description", NVarChar(255), |found| text(&found.set.description)),
@@ -149,6 +149,7 @@ pub(super) const fn header_columns<'a>() -> [ColumnOf<FoundSet<'a>>; 69] {
         kept("CompressionLevel", "compression_level", NVarChar(32), |found| Value::optional_text(level_name(found.set))),
         column("EncoderFrameBytes", Int, |found| number(found.set.frame_bytes)),
         column("ChunkCount", BigInt, |found| Value::amount(found.set.chunk_count)),
+        column("NarrowedSize", BigInt, |found| Value::amount(found.set.narrowed_bytes)),
         column("SourceProduct", NVarChar(32), |found| Value::text(product(found.set.source_kind))),
         column("BackupSetComplete", Bit, |found| Value::Bit(found.is_complete)),
         column("IsAsIs", Bit, |found| Value::Bit(found.set.seen.is_as_is)),

@@ -76,6 +76,7 @@ impl TestChunk {
         ChunkHeader {
             kind: ChunkKind::Data,
             codec: self.codec,
+            filter: u16::from(self.codec != 0),
             file_id: 1,
             family,
             set_guid,

@@ -89,12 +89,14 @@ fn run(
         Probe::Read => stages.read.bytes_out,
         Probe::Transform => transform.totals.stored_bytes(),
     };
+    let narrowed_bytes = transform.totals.narrowed_bytes();
     snapshot.close()?;
     drop(snapshot);
     Ok(ProbeReport {
         probe: request.probe,
         processed_bytes: stages.read.bytes_out,
         stored_bytes,
+        narrowed_bytes,
         elapsed: begun.elapsed(),
         plan,
         stages,

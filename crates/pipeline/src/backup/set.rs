@@ -127,6 +127,7 @@ pub(super) fn complete(
     set.finished = Some(Moment::now().0);
     set.backup_bytes = totals.raw_bytes();
     set.stored_bytes = totals.stored_bytes();
+    set.narrowed_bytes = totals.narrowed_bytes();
     set.chunk_count = totals.chunks();
     set.set_checksum = totals.checksum();
     let mut room = HELD_BYTES_MAX;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use windlass_base::{Digest, EXTENT_BYTES, Guid, blake3, checksum, digest};
-use windlass_codec::{Algorithm, DeflateProvider, Encoder, Stored};
+use windlass_codec::{Algorithm, DeflateProvider, Encoder, Filter, Stored};
 use windlass_crypt::SetKey;
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_media::{ChunkHeader, ChunkKind, Run};
@@ -193,6 +193,7 @@ impl Transform<'_> {
         let mut header = ChunkHeader {
             kind: frame.kind,
             codec: Algorithm::None.id(),
+            filter: Filter::None.id(),
             file_id: frame.file_id,
             family: 0,
             set_guid: self.set_guid,
@@ -208,11 +209,12 @@ impl Transform<'_> {
         };
         let mut payload = frame.buffer;
         if let Some(mut output) = output
-            && let Stored::Compressed(bytes) = timed(encoding, || {
+            && let Stored::Compressed { bytes, filter } = timed(encoding, || {
                 encoder.encode(&payload[..frame.bytes], &mut output)
             })?
         {
             header.codec = self.plan.compression.algorithm.id();
+            header.filter = filter.id();
             header.stored_bytes = bytes as u32;
             payload = output;
         }

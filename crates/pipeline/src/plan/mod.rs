@@ -265,7 +265,7 @@ impl Plan {
 /// Memory of one encoder.
 fn encoder_bytes(compression: Compression, tuning: Tuning, frame_bytes: usize) -> usize {
     match tuning.adapts_level {
-        true => Compression::adaptive_encoder_bytes(),
+        true => Compression::adaptive_encoder_bytes(frame_bytes),
         false => compression.encoder_bytes(frame_bytes),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
 use windlass_base::{blake3, checksum};
-use windlass_codec::{Algorithm, Decoder};
+use windlass_codec::{Algorithm, Decoder, Filter};
 use windlass_crypt::SetKey;
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_media::{ChunkHeader, Run};
@@ -242,10 +242,9 @@ impl Transform<'_> {
             None => payload,
             Some(mut output) => {
                 let raw = &mut output[..header.raw_bytes as usize];
-                let algorithm = Algorithm::from_id(header.codec);
-                let algorithm = algorithm.ok_or(Damage::ForeignChunk { ordinal, offset })?;
+                let (algorithm, filter) = method(header, offset)?;
                 decoder
-                    .decode(algorithm, stored, raw)
+                    .decode(algorithm, filter, stored, raw)
                     .map_err(|reason| Damage::Undecodable {
                         ordinal,
                         offset,
@@ -281,6 +280,22 @@ impl Transform<'_> {
         self.seen.totals.count(header);
         Ok(())
     }
+}
+
+/// How a chunk was compressed. The numbers are covered by a checksum: one that is not known is not rot.
+fn method(header: &ChunkHeader, offset: u64) -> Result<(Algorithm, Filter), Damage> {
+    let unknown = |part, number| Damage::UnknownMethod {
+        ordinal: header.ordinal,
+        offset,
+        part,
+        number,
+    };
+    let algorithm = Algorithm::from_id(header.codec);
+    let filter = Filter::from_id(header.filter);
+    Ok((
+        algorithm.ok_or(unknown("codec", header.codec.into()))?,
+        filter.ok_or(unknown("filter", header.filter))?,
+    ))
 }
 
 fn compare(

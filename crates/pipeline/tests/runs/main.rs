@@ -13,6 +13,7 @@ mod failing_reads;
 #[cfg(debug_assertions)]
 mod faults;
 mod measuring;
+mod narrowed;
 mod round_trip;
 mod selected;
 mod support;

@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 use rustix::time::{ClockId, clock_gettime};
-use windlass_codec::{Algorithm, Compression, Decoder, DeflateProvider, Encoder, Stored};
+use windlass_codec::{Algorithm, Compression, Decoder, DeflateProvider, Encoder, Filter, Stored};
 use windlass_io::AlignedBuffer;
 
 /// A codec under measurement.
@@ -12,10 +12,23 @@ pub(crate) trait Contender {
     fn frame_bytes(&self) -> usize;
 
     /// Compresses a frame; `None` if it would not shrink.
-    fn encode(&mut self, frame: &[u8], output: &mut [u8]) -> Result<Option<usize>, anyhow::Error>;
+    fn encode(&mut self, frame: &[u8], output: &mut [u8])
+    -> Result<Option<Payload>, anyhow::Error>;
 
     /// Expands what [`Contender::encode`] wrote into exactly `frame.len()` bytes.
-    fn decode(&mut self, payload: &[u8], frame: &mut [u8]) -> Result<(), anyhow::Error>;
+    fn decode(
+        &mut self,
+        payload: &[u8],
+        filter: Filter,
+        frame: &mut [u8],
+    ) -> Result<(), anyhow::Error>;
+}
+
+/// What a frame became.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Payload {
+    pub(crate) bytes: usize,
+    pub(crate) filter: Filter,
 }
 
 /// The results of one contender on the sample, or on a part of it.
@@ -74,7 +87,7 @@ pub(crate) fn run(
         if length.is_none() {
             rest[..frame.len()].copy_from_slice(frame);
         }
-        rest = &mut rest[length.unwrap_or(frame.len())..];
+        rest = &mut rest[length.map_or(frame.len(), |payload| payload.bytes)..];
         lengths.push(length);
     }
     pass.encode_seconds += processor_seconds() - start;
@@ -82,11 +95,12 @@ pub(crate) fn run(
     pass.stored_bytes += (piece.len() - rest.len()) as u64;
     let mut payloads = &room.stored[..];
     for (frame, length) in piece.chunks(frame_bytes).zip(lengths) {
-        let (payload, behind) = payloads.split_at(length.unwrap_or(frame.len()));
+        let (payload, behind) =
+            payloads.split_at(length.map_or(frame.len(), |payload| payload.bytes));
         let expanded = &mut room.expanded[..frame.len()];
         let start = processor_seconds();
         match length {
-            Some(_) => contender.decode(payload, expanded)?,
+            Some(made) => contender.decode(payload, made.filter, expanded)?,
             None => expanded.copy_from_slice(payload),
         }
         pass.decode_seconds += processor_seconds() - start;
@@ -154,15 +168,24 @@ impl Contender for Ours {
         self.frame_bytes
     }
 
-    fn encode(&mut self, frame: &[u8], output: &mut [u8]) -> Result<Option<usize>, anyhow::Error> {
+    fn encode(
+        &mut self,
+        frame: &[u8],
+        output: &mut [u8],
+    ) -> Result<Option<Payload>, anyhow::Error> {
         Ok(match self.encoder.encode(frame, output)? {
-            Stored::Compressed(length) => Some(length),
+            Stored::Compressed { bytes, filter } => Some(Payload { bytes, filter }),
             Stored::Plain => None,
         })
     }
 
-    fn decode(&mut self, payload: &[u8], frame: &mut [u8]) -> Result<(), anyhow::Error> {
+    fn decode(
+        &mut self,
+        payload: &[u8],
+        filter: Filter,
+        frame: &mut [u8],
+    ) -> Result<(), anyhow::Error> {
         let algorithm = self.algorithm();
-        Ok(self.decoder.decode(algorithm, payload, frame)?)
+        Ok(self.decoder.decode(algorithm, filter, payload, frame)?)
     }
 }

@@ -12,9 +12,10 @@ use std::ptr;
 
 use anyhow::{Context, ensure};
 use libloading::Library;
+use windlass_codec::Filter;
 use windlass_codec::xpress::BlockDecoder;
 
-use crate::contender::Contender;
+use crate::contender::{Contender, Payload};
 
 const BLOCK_BYTES: usize = 65_536;
 const XPRESS: c_int = 1;
@@ -82,7 +83,11 @@ impl Contender for Wimlib {
         BLOCK_BYTES
     }
 
-    fn encode(&mut self, frame: &[u8], output: &mut [u8]) -> Result<Option<usize>, anyhow::Error> {
+    fn encode(
+        &mut self,
+        frame: &[u8],
+        output: &mut [u8],
+    ) -> Result<Option<Payload>, anyhow::Error> {
         // SAFETY: both slices are valid for their lengths, and the compressor is alive.
         let length = unsafe {
             (self.compress)(
@@ -93,10 +98,18 @@ impl Contender for Wimlib {
                 self.compressor,
             )
         };
-        Ok((length != 0).then_some(length))
+        Ok((length != 0).then_some(Payload {
+            bytes: length,
+            filter: Filter::None,
+        }))
     }
 
-    fn decode(&mut self, payload: &[u8], frame: &mut [u8]) -> Result<(), anyhow::Error> {
+    fn decode(
+        &mut self,
+        payload: &[u8],
+        _filter: Filter,
+        frame: &mut [u8],
+    ) -> Result<(), anyhow::Error> {
         // SAFETY: both slices are valid for their lengths, and the decompressor is alive.
         let status = unsafe {
             (self.decompress)(
@@ -145,11 +158,20 @@ impl Contender for WimlibToOurs {
         BLOCK_BYTES
     }
 
-    fn encode(&mut self, frame: &[u8], output: &mut [u8]) -> Result<Option<usize>, anyhow::Error> {
+    fn encode(
+        &mut self,
+        frame: &[u8],
+        output: &mut [u8],
+    ) -> Result<Option<Payload>, anyhow::Error> {
         self.compressor.encode(frame, output)
     }
 
-    fn decode(&mut self, payload: &[u8], frame: &mut [u8]) -> Result<(), anyhow::Error> {
+    fn decode(
+        &mut self,
+        payload: &[u8],
+        _filter: Filter,
+        frame: &mut [u8],
+    ) -> Result<(), anyhow::Error> {
         Ok(self.decoder.decode_block(payload, frame)?)
     }
 }

@@ -1,4 +1,4 @@
-//! Memory of libzstd's compression contexts, in huge pages if the system has them.
+//! Memory of libzstd's compression contexts and of the filters, in huge pages if the system has them.
 //!
 //! The tables of a match finder are megabytes accessed randomly. With pages of 4 KB nearly every
 //! look-up misses the TLB; with huge pages none does (`docs/codecs.md` has the gain).
@@ -8,6 +8,7 @@
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::c_void;
+use std::fmt;
 use std::ptr::{NonNull, null_mut};
 
 use zstd_safe::zstd_sys::ZSTD_customMem;
@@ -22,7 +23,7 @@ struct Header(Layout);
 const HEADER_BYTES: usize = size_of::<Header>();
 
 /// The functions by which a context allocates and frees its memory.
-pub(super) fn functions() -> ZSTD_customMem {
+pub(crate) fn functions() -> ZSTD_customMem {
     ZSTD_customMem {
         customAlloc: Some(allocate),
         customFree: Some(free),
@@ -66,6 +67,50 @@ extern "C" fn free(_opaque: *mut c_void, address: *mut c_void) {
     unsafe { dealloc(start, layout) }
 }
 
+/// Bytes in one block, which grows when more are asked for; empty until then.
+#[derive(Default)]
+pub(crate) struct Buffer(Option<(NonNull<u8>, usize)>);
+
+impl Buffer {
+    /// Bytes of a block beyond those asked for.
+    pub(crate) const EXTRA_BYTES: usize = HEADER_BYTES;
+
+    /// The first `bytes` bytes, of unknown content; `None` if memory is short.
+    pub(crate) fn of(&mut self, bytes: usize) -> Option<&mut [u8]> {
+        let start = match self.0 {
+            Some((start, length)) if length >= bytes => start,
+            _ => {
+                drop(std::mem::take(self));
+                let start = NonNull::new(allocate(null_mut(), bytes))?.cast::<u8>();
+                // SAFETY: the block was just allocated and has that many bytes.
+                unsafe { start.write_bytes(0, bytes) };
+                self.0 = Some((start, bytes));
+                start
+            }
+        };
+        // SAFETY: the block has at least that many bytes, all written, and is borrowed with `self`.
+        Some(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), bytes) })
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Some((start, _)) = self.0.take() {
+            free(null_mut(), start.as_ptr().cast());
+        }
+    }
+}
+
+// SAFETY: the block belongs to this value alone.
+unsafe impl Send for Buffer {}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let length = self.0.map_or(0, |(_, length)| length);
+        f.debug_tuple("Buffer").field(&length).finish()
+    }
+}
+
 fn layout_of(bytes: usize) -> Option<Layout> {
     let whole = bytes.checked_add(HEADER_BYTES)?;
     let alignment = if whole >= HUGE_PAGE_BYTES {
@@ -90,6 +135,18 @@ mod tests {
             unsafe { block.cast::<u8>().write_bytes(0xA5, bytes) };
             free(null_mut(), block);
         }
+    }
+
+    #[test]
+    fn a_buffer_grows_and_keeps_its_block_otherwise() {
+        let mut buffer = Buffer::default();
+        buffer.of(100).unwrap()[99] = 7;
+        assert_eq!(buffer.of(50).unwrap().len(), 50);
+        assert_eq!(buffer.of(100).unwrap()[99], 7, "the same block");
+        let longer = buffer.of(HUGE_PAGE_BYTES).unwrap();
+        assert!(longer.iter().all(|&byte| byte == 0));
+        assert!(buffer.of(usize::MAX).is_none());
+        assert_eq!(buffer.of(3).unwrap(), [0; 3], "after memory was short");
     }
 
     #[test]
