@@ -36,7 +36,7 @@ pub enum Restorable<'s> {
 }
 
 impl<'a> Standing<'a> {
-    /// What may be said of the newest state: whatever calls a database kept asks this.
+    /// What may be said of the newest state. All outputs that call a database kept use this.
     pub fn restorable(&self) -> Restorable<'_> {
         match (self.newest(), self.unseen.first()) {
             (None, _) => Restorable::No,

@@ -1,4 +1,4 @@
-//! What the history tells of media that cannot be read.
+//! What the history knows of media that cannot be read.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ fn known_medium(path: &Path, past: &[PastBackup]) -> Option<(Guid, u16)> {
     Some((guid, family))
 }
 
-/// Adds a file of which nothing but the history tells what it holds.
+/// Adds a file whose content only the history knows.
 fn unreadable(
     media: &mut Vec<FoundMedia>,
     other: FoundOther,

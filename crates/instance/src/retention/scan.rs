@@ -324,7 +324,7 @@ fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
         }
     });
     let trouble = set.trouble();
-    // The end of a backup that was killed hides nothing.
+    // The remains of a killed backup hide no other set.
     let damage = trouble.filter(|(_, trouble)| !trouble.is_truncation());
     Ok(FoundMedia {
         media_set_guid: header.media_set_guid,

@@ -70,8 +70,8 @@ pub struct ExpireReport {
     pub media: Vec<ExpiredMedia>,
     /// Other files; they are not touched.
     pub others: Vec<FoundOther>,
-    /// Whether a backup that deletions would have relied on cannot be read back, or a copy of it, or may be
-    /// among what cannot be read. It was reported.
+    /// Whether a backup that deletions would have relied on, or a copy of it, cannot be read back, or may be
+    /// among the files that cannot be read. It was reported.
     pub is_damaged: bool,
 }
 
@@ -233,7 +233,7 @@ fn state(media: &FoundMedia) -> String {
 }
 
 /// Fails if a medium that stays in the place of `going` is not in the state in which it was examined, or cannot
-/// be looked at. What stays for other databases is not looked at: that is done when those go.
+/// be examined. Media of other databases are examined before their own deletions.
 fn check_unchanged(
     going: &FoundMedia,
     media: &[FoundMedia],

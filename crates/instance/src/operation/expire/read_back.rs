@@ -1,4 +1,4 @@
-//! Reads the sets that others go for, from each copy of their media.
+//! Reads the sets on which deletions rely, from each copy of their media.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::{Failure, Session, Sink};
 pub(super) struct ReadBack {
     /// Whether any of the copies is damaged. It was reported.
     pub(super) is_damaged: bool,
-    /// Why the set cannot be restored, if no family or not each of them has an intact copy.
+    /// Why the set cannot be restored, if not every family has an intact copy.
     pub(super) unrestorable: Option<String>,
 }
 

@@ -1,7 +1,8 @@
 //! Backups whose headers cannot be read: they are no reason to delete others.
 //!
-//! What the history knows of them can be counted by the rules, and is found wanting. Of others nobody knows
-//! whether they are the newest backup of a database: while there is one, everything stays.
+//! If the history knows what such a file contains, the rules count its backups, find that they cannot be
+//! read, and do without them. Otherwise the file may be the newest backup of any database: nothing is
+//! deleted while there is one.
 
 use std::path::PathBuf;
 
@@ -29,7 +30,7 @@ impl Doubt {
     }
 }
 
-/// The first file of which nobody knows which backups it holds.
+/// The first file whose backups are not known.
 pub(super) fn doubt(scan: &Scan) -> Option<Doubt> {
     let other = scan.others.iter().find(|other| other.may_be_medium);
     if let Some(other) = other {
