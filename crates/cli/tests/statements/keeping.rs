@@ -357,7 +357,8 @@ fn media_that_cannot_be_looked_at_are_not_called_gone() {
     let run = on(&place, &["doctor", "--json"]);
     assert_eq!(run.code, Some(1), "{}", run.out);
     assert!(
-        run.out.contains("\"state\":\"ERROR\",\"what\":\"database app\""),
+        run.out
+            .contains("\"state\":\"ERROR\",\"what\":\"database app\""),
         "{}",
         run.out
     );

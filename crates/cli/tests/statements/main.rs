@@ -31,6 +31,7 @@ mod operating;
 mod options;
 mod owners;
 mod page_restore;
+mod partial;
 mod prompt;
 mod readme;
 mod refusals;

@@ -47,7 +47,11 @@ fn set_guid(number: u32) -> Guid {
 }
 
 fn run(plan: &str, folder: &Path) -> Result<(), Error> {
-    let new = fs::read(folder.join("new.db")).unwrap();
+    let content = match plan {
+        "next differential" => "next.db",
+        _ => "new.db",
+    };
+    let new = fs::read(folder.join(content)).unwrap();
     let base = RequiredBase {
         set_guid: set_guid(FULL_SET),
         checkpoint_lsn: Lsn::ZERO,
@@ -55,7 +59,7 @@ fn run(plan: &str, folder: &Path) -> Result<(), Error> {
     let (recovery, base) = match plan {
         "full" => (Recovery::Recovery, None),
         "full without recovery" => (Recovery::NoRecovery, None),
-        "differential" => (Recovery::Recovery, Some(base)),
+        "differential" | "next differential" => (Recovery::Recovery, Some(base)),
         _ => {
             return recover(
                 &folder.join("app.db"),
@@ -75,31 +79,36 @@ fn run(plan: &str, folder: &Path) -> Result<(), Error> {
         base,
         ..RestoreRequest::default()
     })?;
-    target.write(FILE_ID, 0, &new)?;
+    let (first, second) = new.split_at(new.len() / 2);
+    target.write(FILE_ID, 0, first)?;
+    fault::point("half written");
+    target.write(FILE_ID, first.len() as u64, second)?;
     Box::new(target).finish(recovery)
+}
+
+/// Makes a database with one row, which is named like it.
+fn make(folder: &Path, row: &str) -> Connection {
+    let connection = Connection::open(folder.join(format!("{row}.db"))).unwrap();
+    connection
+        .pragma_update(None, "journal_mode", "WAL")
+        .unwrap();
+    connection
+        .execute_batch("CREATE TABLE t(a, b); PRAGMA wal_autocheckpoint = 0")
+        .unwrap();
+    connection
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    connection
+        .execute("INSERT INTO t VALUES (?1, randomblob(200000))", [row])
+        .unwrap();
+    connection
 }
 
 /// `app.db` with a committed row only in its log, as a crash leaves it, and `new.db` to replace it.
 fn prepare_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let make = |name: &str, row: &str| {
-        let connection = Connection::open(folder.path().join(name)).unwrap();
-        connection
-            .pragma_update(None, "journal_mode", "WAL")
-            .unwrap();
-        connection
-            .execute_batch("CREATE TABLE t(a, b); PRAGMA wal_autocheckpoint = 0")
-            .unwrap();
-        connection
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            .unwrap();
-        connection
-            .execute("INSERT INTO t VALUES (?1, randomblob(200000))", [row])
-            .unwrap();
-        connection
-    };
-    drop(make("new.db", "new"));
-    let connection = make("old.db", "old");
+    drop(make(folder.path(), "new"));
+    let connection = make(folder.path(), "old");
     for suffix in ["", "-wal"] {
         let from = folder.path().join(format!("old.db{suffix}"));
         fs::copy(from, folder.path().join(format!("app.db{suffix}"))).unwrap();
@@ -132,6 +141,7 @@ fn leftovers(folder: &Path) -> Vec<String> {
 fn a_killed_restore_leaves_the_old_database_or_the_new_one() {
     let steps = [
         ("staged", "old"),
+        ("half written", "old"),
         ("synced", "old"),
         ("dressed", "old"),
         ("folded", "old"),
@@ -182,6 +192,58 @@ fn a_killed_differential_must_begin_again_with_the_full_backup() {
         run("full without recovery", folder.path()).unwrap();
         run("differential", folder.path()).unwrap();
         assert_eq!(found(folder.path()), "new");
+    }
+}
+
+#[test]
+fn a_differential_of_which_half_was_written_is_neither_restored_nor_usable() {
+    for is_killed in [true, false] {
+        let folder = prepare_folder();
+        drop(make(folder.path(), "next"));
+        run("full without recovery", folder.path()).unwrap();
+        let path = folder.path().join("app.db");
+        let staged = staging_file::staging_path(&path);
+        let base = fs::read(&staged).unwrap();
+        if is_killed {
+            kill_after("half written", "next differential", folder.path());
+            let torn = fs::read(&staged).unwrap();
+            let next = fs::read(folder.path().join("next.db")).unwrap();
+            assert!(torn != base && torn != next, "it is neither of the two");
+            let state = restoring(&path).unwrap().expect("a state");
+            assert_eq!(state.progress, RestoreProgress::Applying);
+        } else {
+            // A write fails, and the restore is given up.
+            let bytes = base.len() as u64;
+            let request = RestoreRequest {
+                target: path.clone(),
+                existing: Existing::Replace,
+                size_bytes: bytes,
+                base: Some(RequiredBase {
+                    set_guid: set_guid(FULL_SET),
+                    checkpoint_lsn: Lsn::ZERO,
+                }),
+                ..RestoreRequest::default()
+            };
+            let target = SqliteTarget::begin(&request).unwrap();
+            target.write(FILE_ID, 0, &[7; 100_000]).unwrap();
+            target.write(FILE_ID, bytes - 1, &[7; 2]).unwrap_err();
+            drop(target);
+            assert_eq!(restoring(&path).unwrap(), None);
+        }
+        for plan in ["next differential", "differential", "recovery"] {
+            let error = run(plan, folder.path()).unwrap_err();
+            let is_refused = match is_killed {
+                true => matches!(error, Error::RestoreInterrupted { .. }),
+                false => matches!(error, Error::NotRestoring { .. }),
+            };
+            assert!(is_refused, "{plan}: {error}");
+        }
+        assert_eq!(found(folder.path()), "old");
+        // The full backup starts again.
+        run("full without recovery", folder.path()).unwrap();
+        run("next differential", folder.path()).unwrap();
+        assert_eq!(found(folder.path()), "next");
+        assert_eq!(leftovers(folder.path()), ["app.db"]);
     }
 }
 
