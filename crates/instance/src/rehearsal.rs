@@ -1,12 +1,14 @@
 //! The result of a dry run.
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use windlass_base::size::Bytes;
 use windlass_codec::{Algorithm, Compression, Encoder, Stored};
+use windlass_io::lock::{self, Held};
 use windlass_pipeline::Plan;
 
 /// Number of samples of a database that an estimate compresses.
@@ -24,6 +26,8 @@ pub struct Rehearsal {
     pub plan: Option<Plan>,
     /// The files that would be created or changed, and how.
     pub files: Vec<(PathBuf, String)>,
+    /// The files that somebody has locked now, so that the run would wait or be refused, and who.
+    pub locked: Vec<(PathBuf, Held)>,
     /// Bytes that would be read.
     pub read_bytes: u64,
     /// Bytes that would be written.
@@ -65,12 +69,47 @@ impl Rehearsal {
         for (path, how) in &self.files {
             lines.push(format!("  {how} '{}'", path.display()));
         }
+        for (path, held) in &self.locked {
+            let who = match held.process_id {
+                Some(id) => format!("process {id}"),
+                None => "another program".to_owned(),
+            };
+            lines.push(format!(
+                "  wait for {who}, which has '{}' locked now, or be refused",
+                path.display()
+            ));
+        }
         let locks =
-            "  wait, or be refused, if a program has its files open: a dry run tries no locks";
+            "  wait, or be refused, if a program has its files open then: a dry run takes no locks";
         lines.push(locks.to_owned());
         lines.push("Dry run: nothing was changed.".to_owned());
         lines
     }
+}
+
+/// The bytes of a database that its users lock: SQLite's PENDING, those of its readers, and RESERVED, which a
+/// writer locks that others may still read beside.
+const PENDING: Range<u64> = 0x4000_0000..0x4000_0001;
+const SHARED: Range<u64> = 0x4000_0002..0x4000_0200;
+const RESERVED: Range<u64> = 0x4000_0001..0x4000_0002;
+
+/// Which of these files somebody has locked, so that they cannot be read, or not be replaced. What cannot be
+/// opened is not known to be locked.
+pub(crate) fn locked<'a>(
+    files: impl Iterator<Item = &'a Path>,
+    is_writing: bool,
+) -> Vec<(PathBuf, Held)> {
+    let ranges = [PENDING, SHARED, RESERVED];
+    let ranges = &ranges[..if is_writing { 3 } else { 2 }];
+    let holder = |path: &Path| {
+        let mut options = File::options();
+        let file = options.read(true).write(is_writing).open(path).ok()?;
+        let held = |range: &Range<u64>| lock::held(&file, range.clone(), is_writing).ok()?;
+        ranges.iter().find_map(held)
+    };
+    files
+        .filter_map(|path| Some((path.to_owned(), holder(path)?)))
+        .collect()
 }
 
 /// Result of compressing samples of a database.

@@ -20,7 +20,7 @@
 mod buffer;
 pub mod directory;
 mod file;
-mod lock;
+pub mod lock;
 pub mod notify;
 pub mod output;
 pub mod own;

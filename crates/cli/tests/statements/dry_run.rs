@@ -165,7 +165,7 @@ fn a_dry_run_prints_the_statement_the_plan_and_estimates() {
     for reported in [
         "frame buffers",
         "estimate: 1 samples of 1 MB",
-        "a dry run tries no locks",
+        "a dry run takes no locks",
         "Dry run: nothing was changed.",
     ] {
         assert!(run.err.contains(reported), "{reported}: {}", run.err);
@@ -258,4 +258,62 @@ fn a_dry_run_restores_no_single_pages() {
         .map(|message| message.number)
         .collect();
     assert_eq!(numbers, [50005, 3013, 50005, 3013]);
+}
+
+/// Nothing is locked or made by asking.
+#[test]
+fn a_dry_run_says_who_has_the_database_locked_now() {
+    let place = Place::new();
+    let connection = rusqlite::Connection::open(place.path("app.db")).expect("a database");
+    let backup = ["backup", "app.db", "--to", "x.bak", "--dry-run"];
+    let restore = [
+        "restore",
+        "y.bak",
+        "--to",
+        "app.db",
+        "--replace",
+        "--dry-run",
+    ];
+    place.succeed(&["backup", "app.db", "--to", "y.bak"]);
+    let who = format!("wait for process {}", std::process::id());
+    for (statement, is_read, is_written) in [
+        ("BEGIN EXCLUSIVE", true, true),
+        // Its readers go on.
+        ("BEGIN IMMEDIATE", false, true),
+        ("BEGIN; SELECT count(*) FROM t", false, true),
+        ("BEGIN", false, false),
+    ] {
+        let mut prepared = statement.split("; ");
+        let begin = prepared.next().expect("a statement");
+        connection.execute_batch(begin).expect("a transaction");
+        let select = prepared
+            .next()
+            .map(|select| connection.prepare(select).expect("it"));
+        let mut select = select;
+        let mut rows = select
+            .as_mut()
+            .map(|select| select.query([]).expect("rows"));
+        if let Some(rows) = &mut rows {
+            rows.next().expect("a row");
+        }
+        let files = || {
+            std::fs::read_dir(place.path(""))
+                .expect("the folder")
+                .count()
+        };
+        let before = files();
+        let run = place.run(&backup);
+        assert_eq!(run.err.contains(&who), is_read, "{statement}: {}", run.err);
+        let run = place.run(&restore);
+        assert_eq!(
+            run.err.contains(&who),
+            is_written,
+            "{statement}: {}",
+            run.err
+        );
+        assert_eq!(files(), before);
+        drop(rows);
+        drop(select);
+        connection.execute_batch("COMMIT").expect("its end");
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use windlass_media::SetConfiguration;
 use windlass_pipeline::Plan;
 
-use crate::rehearsal::{Estimate, Rehearsal};
+use crate::rehearsal::{Estimate, Rehearsal, locked};
 use crate::{Completed, Sink};
 
 /// Reports what a restore or verification of a set would do.
@@ -33,6 +33,7 @@ pub(crate) fn reading(
         operation: operation.to_owned(),
         database: database.to_owned(),
         files: files.collect(),
+        locked: locked(targets.iter().map(PathBuf::as_path), true),
         read_bytes: set.stored_bytes,
         write_bytes: (written > 0).then(|| Estimate {
             value: written,

@@ -181,7 +181,11 @@ fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSe
     if media.is_outside {
         reasons.insert("outside of the folders".to_owned());
     }
-    if let Some(trouble) = &media.trouble {
+    let is_named = |trouble: &&String| {
+        let mut files = media.files.iter();
+        !files.any(|file| file.defect.as_ref() == Some(*trouble))
+    };
+    if let Some(trouble) = media.trouble.as_ref().filter(is_named) {
         reasons.insert(format!("needs a look: {trouble}"));
     }
     for file in &media.files {

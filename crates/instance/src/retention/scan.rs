@@ -265,7 +265,11 @@ struct NotMedia {
 impl NotMedia {
     fn of(error: &PipelineError) -> Self {
         Self {
-            reason: error.to_string(),
+            // The reports of it name the file.
+            reason: match error {
+                PipelineError::Media { source, .. } => source.to_string(),
+                other => other.to_string(),
+            },
             is_unknown: matches!(error, PipelineError::Device(_)),
             is_foreign: matches!(
                 error,

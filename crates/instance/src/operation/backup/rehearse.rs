@@ -1,7 +1,7 @@
 //! The dry run of a backup: everything that is decided before the first byte moves.
 //!
 //! It makes the same checks as the run itself if they need no lock and write nothing. Whether another
-//! program has the target open is found out only by the run.
+//! program has the database locked now is asked; whether one has it open then is found out only by the run.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use windlass_pipeline::{
 
 use super::{BackupOperation, BackupOutcome, base};
 use crate::message_of::os_error;
-use crate::rehearsal::{Estimate, Rehearsal, sample};
+use crate::rehearsal::{Estimate, Rehearsal, locked, sample};
 use crate::{Completed, Failure, Session, Sink};
 
 impl BackupOperation<'_> {
@@ -50,6 +50,7 @@ impl BackupOperation<'_> {
             operation: self.options.operation().to_owned(),
             database: self.record.name.clone(),
             files: media_files(&request.media, &rehearsed),
+            locked: locked(files.iter().map(|(path, _)| path.as_path()), false),
             read_bytes: source.bytes,
             write_bytes,
             time,

@@ -108,8 +108,10 @@ impl Session {
             .filter_map(|(path, why)| Some((path, why.as_ref()?)))
             .collect();
         let unrestorable = match (is_restorable, damaged.first()) {
-            (false, Some((path, why))) => {
-                sink.message(table::relied_set_damaged(path.display(), position, why));
+            (false, Some((_, why))) => {
+                for (path, why) in &damaged {
+                    sink.message(table::relied_set_damaged(path.display(), position, why));
+                }
                 Some(format!("its set {position} cannot be read back: {why}"))
             }
             _ => {

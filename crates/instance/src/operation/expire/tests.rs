@@ -200,7 +200,12 @@ fn a_set_counts_if_each_family_has_one_intact_copy_and_every_damaged_copy_is_nam
                     assert!(told.iter().any(|text| text.contains(&named)), "{told:?}");
                 }
             } else {
-                assert_eq!(told.len(), 1, "{:?}", heard.texts);
+                // As far as they were read: what cannot be restored is not searched for more damage.
+                assert!(
+                    (2..=damaged.len()).contains(&told.len()),
+                    "{:?}",
+                    heard.texts
+                );
             }
         }
     }
