@@ -8,7 +8,7 @@
 //! - [`Guid`]: a 16-byte identity, printed as SQL Server prints `uniqueidentifier`.
 //! - [`Moment`]: a local date and time with the precision of media headers.
 //! - [`bytes`]: stored fields, read within bounds and appended.
-//! - [`page`]: pages, extents, file numbers, the checksums of SQLite's pages.
+//! - [`page`]: pages, extents, their numbers and those of files, the checksums of SQLite's pages.
 //! - [`mod@checksum`]: the one checksum of Windlass's formats, and the digest that finds changed
 //!   extents.
 //! - [`mod@range`]: the numbers that options take.
@@ -39,5 +39,5 @@ pub use guid::Guid;
 pub use lsn::Lsn;
 pub use message::{Message, Severity};
 pub use moment::{Moment, local_now};
-pub use page::{EXTENT_BYTES, FileId, PAGE_BYTES};
+pub use page::{EXTENT_BYTES, ExtentNumber, FileId, FilePage, PAGE_BYTES, PageNumber};
 pub use visible::visible;

@@ -1,6 +1,14 @@
 //! Pages, extents, and ids of database files.
+//!
+//! Pages are counted in two ways, and each has a type of its own:
+//!
+//! - A page of a database, whichever file holds it: [`PageNumber`], from 1, as SQLite counts.
+//! - A page of a file: [`FilePage`], from 0, as SQL Server counts.
+//!
+//! Numbers of pages (`page_count`) are integers.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 /// Bytes in a page of SQL Server and of the page engine; the unit in which messages count pages.
 pub const PAGE_BYTES: usize = 8192;
@@ -47,6 +55,131 @@ impl FileId {
 impl fmt::Display for FileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// A page of a database.
+///
+/// The number is SQLite's, which counts from 1. SQLite's headers, write-ahead logs and messages, the
+/// log of the page engine and its errors all contain this number. Arithmetic needs
+/// [`PageNumber::index`], which counts from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PageNumber(NonZeroU32);
+
+impl PageNumber {
+    /// The page with SQLite's header.
+    pub const FIRST: Self = Self(NonZeroU32::MIN);
+    /// The highest number that can be written.
+    pub const LAST: Self = Self(NonZeroU32::MAX);
+
+    /// From SQLite's number, which counts from 1: no page has the number 0.
+    pub const fn from_sqlite(number: u32) -> Option<Self> {
+        match NonZeroU32::new(number) {
+            Some(number) => Some(Self(number)),
+            None => None,
+        }
+    }
+
+    /// From the number of pages before it: 0 is the first page.
+    pub const fn from_index(index: u32) -> Option<Self> {
+        Self::from_sqlite(index.wrapping_add(1))
+    }
+
+    /// The page that contains a byte of a database stored in one file.
+    pub fn at_byte(offset: u64, page_bytes: usize) -> Option<Self> {
+        let index = offset / page_bytes as u64;
+        u32::try_from(index).ok().and_then(Self::from_index)
+    }
+
+    /// All pages of a database of `page_count` pages.
+    pub fn all(page_count: u32) -> impl Iterator<Item = Self> {
+        (0..page_count).filter_map(Self::from_index)
+    }
+
+    /// SQLite's number, from 1.
+    pub const fn sqlite(self) -> u32 {
+        self.0.get()
+    }
+
+    /// The number of pages before it.
+    pub const fn index(self) -> u32 {
+        self.0.get() - 1
+    }
+
+    /// Its first byte in a database stored in one file.
+    pub fn byte_offset(self, page_bytes: usize) -> u64 {
+        u64::from(self.index()) * page_bytes as u64
+    }
+
+    /// The extent it is in, if pages have [`PAGE_BYTES`] bytes.
+    pub const fn extent(self) -> ExtentNumber {
+        ExtentNumber(self.index() / EXTENT_PAGES)
+    }
+
+    /// The number of pages before it in its extent.
+    pub const fn index_in_extent(self) -> u32 {
+        self.index() % EXTENT_PAGES
+    }
+
+    /// Whether a database of `page_count` pages has it.
+    pub const fn is_within(self, page_count: u32) -> bool {
+        self.0.get() <= page_count
+    }
+}
+
+impl fmt::Display for PageNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// An extent of a database of the page engine, whichever file holds it, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExtentNumber(pub u32);
+
+impl ExtentNumber {
+    /// All extents of a database of `page_count` pages; the last one may be used in part.
+    pub fn all(page_count: u32) -> impl Iterator<Item = Self> {
+        (0..page_count.div_ceil(EXTENT_PAGES)).map(Self)
+    }
+
+    /// The page with `index` pages before it in the extent.
+    pub fn page(self, index: u32) -> Option<PageNumber> {
+        let first = self.0.checked_mul(EXTENT_PAGES)?;
+        first.checked_add(index).and_then(PageNumber::from_index)
+    }
+
+    /// How many of its pages a database of `page_count` pages has.
+    pub fn pages_within(self, page_count: u32) -> u32 {
+        let before = self.0.saturating_mul(EXTENT_PAGES);
+        EXTENT_PAGES.min(page_count.saturating_sub(before))
+    }
+}
+
+/// A page of a file, as SQL Server identifies it and shows it: `(1:57)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FilePage {
+    pub file_id: FileId,
+    /// The number of pages before it in the file: from 0.
+    pub page: u64,
+}
+
+impl FilePage {
+    /// The page that contains a byte of a file.
+    pub fn at_byte(file_id: FileId, offset: u64, page_bytes: usize) -> Self {
+        let page = offset / page_bytes as u64;
+        Self { file_id, page }
+    }
+
+    /// Its first byte in the file.
+    pub fn byte_offset(self, page_bytes: usize) -> u64 {
+        self.page.saturating_mul(page_bytes as u64)
+    }
+}
+
+impl fmt::Display for FilePage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}:{})", self.file_id, self.page)
     }
 }
 
@@ -128,5 +261,52 @@ pub mod checksum {
             assert_eq!(compute(&content), [7, 0, 0, 0, 14, 0, 0, 0]);
             assert!(is_valid(&[0; 4096]), "a page that was never written");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_counted_from_1_by_its_number_and_from_0_by_its_index() {
+        let number = |sqlite| PageNumber::from_sqlite(sqlite).unwrap();
+        assert_eq!(PageNumber::from_sqlite(0), None);
+        assert_eq!(PageNumber::from_index(u32::MAX), None);
+        for (sqlite, extent, index) in [(1, 0, 0), (8, 0, 7), (9, 1, 0), (u32::MAX, 0x1FFF_FFFF, 6)]
+        {
+            let page = number(sqlite);
+            assert_eq!((page.sqlite(), page.index()), (sqlite, sqlite - 1));
+            assert_eq!(PageNumber::from_index(page.index()), Some(page));
+            assert_eq!(page.extent(), ExtentNumber(extent));
+            assert_eq!(page.index_in_extent(), index);
+            assert_eq!(page.extent().page(index), Some(page));
+            let offset = page.byte_offset(PAGE_BYTES);
+            for byte in [offset, offset + PAGE_BYTES as u64 - 1] {
+                assert_eq!(PageNumber::at_byte(byte, PAGE_BYTES), Some(page));
+            }
+            assert!(page.is_within(sqlite) && !page.is_within(sqlite - 1));
+        }
+        assert_eq!(PageNumber::at_byte((1 << 32) * 512, 512), None);
+        assert_eq!(
+            PageNumber::all(2)
+                .map(PageNumber::sqlite)
+                .collect::<Vec<_>>(),
+            [1, 2]
+        );
+        assert_eq!(ExtentNumber(0x2000_0000).page(0), None);
+    }
+
+    #[test]
+    fn the_last_extent_has_the_pages_that_remain() {
+        for (page_count, last, pages) in
+            [(1, 0, 1), (8, 0, 8), (9, 1, 1), (u32::MAX, 0x1FFF_FFFF, 7)]
+        {
+            let extent = ExtentNumber(last);
+            assert_eq!(extent.pages_within(page_count), pages);
+            assert_eq!(ExtentNumber(last + 1).pages_within(page_count), 0);
+        }
+        assert_eq!(ExtentNumber::all(17).last(), Some(ExtentNumber(2)));
+        assert_eq!(ExtentNumber::all(0).next(), None);
     }
 }

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
-use windlass_base::{Guid, Lsn, Moment};
+use windlass_base::{FileId, FilePage, Guid, Lsn, Moment};
 
 use crate::error::Doing;
 use crate::value::{Stored, read, text_path};
@@ -348,11 +348,11 @@ impl Catalog {
     pub fn suspect_page(
         &mut self,
         database_id: i64,
-        file_id: u16,
-        page: u64,
+        page: FilePage,
         event_type: u8,
         at: Moment,
     ) -> Result<(), Error> {
+        let FilePage { file_id, page } = page;
         let page = i64::try_from(page).unwrap_or(i64::MAX);
         let doing = "recording a suspect page";
         let transaction = self.write(doing)?;
@@ -360,7 +360,7 @@ impl Catalog {
             .execute(
                 "UPDATE suspect_pages SET error_count = error_count + 1, last_update_date = ?5 \
                  WHERE database_id = ?1 AND file_id = ?2 AND page_id = ?3 AND event_type = ?4",
-                params![database_id, file_id, page, event_type, Stored(at)],
+                params![database_id, file_id.0, page, event_type, Stored(at)],
             )
             .doing(doing)?;
         if known == 0 {
@@ -369,7 +369,7 @@ impl Catalog {
                 .execute(
                     "INSERT INTO suspect_pages SELECT ?1, ?2, ?3, ?4, 1, ?5 \
                      WHERE (SELECT count(*) FROM suspect_pages) < 1000",
-                    params![database_id, file_id, page, event_type, Stored(at)],
+                    params![database_id, file_id.0, page, event_type, Stored(at)],
                 )
                 .doing(doing)?;
         }
@@ -383,12 +383,11 @@ impl Catalog {
     pub fn page_restored(
         &mut self,
         database_id: i64,
-        file_id: u32,
-        page: u64,
+        page: FilePage,
         at: Moment,
     ) -> Result<(), Error> {
-        let page = i64::try_from(page).unwrap_or(i64::MAX);
-        self.restored(database_id, file_id, page..=page, at)
+        let number = i64::try_from(page.page).unwrap_or(i64::MAX);
+        self.restored(database_id, page.file_id, number..=number, at)
     }
 
     /// As [`Self::page_restored`], for all pages of a file.
@@ -398,7 +397,7 @@ impl Catalog {
     pub fn file_restored(
         &mut self,
         database_id: i64,
-        file_id: u32,
+        file_id: FileId,
         at: Moment,
     ) -> Result<(), Error> {
         self.restored(database_id, file_id, 0..=i64::MAX, at)
@@ -407,7 +406,7 @@ impl Catalog {
     fn restored(
         &mut self,
         database_id: i64,
-        file_id: u32,
+        file_id: FileId,
         pages: RangeInclusive<i64>,
         at: Moment,
     ) -> Result<(), Error> {
@@ -421,7 +420,7 @@ impl Catalog {
                  AND EXISTS (SELECT 1 FROM suspect_pages AS new \
                     WHERE new.database_id = ?1 AND new.file_id = ?2 \
                     AND new.page_id = old.page_id AND new.event_type IN (1, 2, 3))",
-                params![database_id, file_id, pages.start(), pages.end()],
+                params![database_id, file_id.0, pages.start(), pages.end()],
             )
             .doing(doing)?;
         transaction
@@ -429,7 +428,13 @@ impl Catalog {
                 "UPDATE suspect_pages SET event_type = 4, last_update_date = ?5 \
                  WHERE database_id = ?1 AND file_id = ?2 AND page_id BETWEEN ?3 AND ?4 \
                  AND event_type IN (1, 2, 3)",
-                params![database_id, file_id, pages.start(), pages.end(), Stored(at)],
+                params![
+                    database_id,
+                    file_id.0,
+                    pages.start(),
+                    pages.end(),
+                    Stored(at)
+                ],
             )
             .doing(doing)?;
         transaction.commit().doing(doing)
@@ -441,6 +446,11 @@ mod tests {
     use super::*;
     use crate::StoredValue;
     use crate::history::tests::{sample, with};
+
+    fn page(page: u64) -> FilePage {
+        let file_id = FileId::PRIMARY;
+        FilePage { file_id, page }
+    }
 
     fn backup(database: &str, finished: &str, kind: &str) -> crate::BackupRecord {
         with(
@@ -537,9 +547,9 @@ mod tests {
         let mut catalog = Catalog::in_memory().unwrap();
         let at = "2026-11-20 10:00:00".parse().unwrap();
         for _ in 0..2 {
-            catalog.suspect_page(5, 1, 7, 2, at).unwrap();
-            catalog.page_restored(5, 1, 7, at).unwrap();
-            catalog.page_restored(5, 1, 8, at).unwrap();
+            catalog.suspect_page(5, page(7), 2, at).unwrap();
+            catalog.page_restored(5, page(7), at).unwrap();
+            catalog.page_restored(5, page(8), at).unwrap();
         }
         let rows: Vec<(i64, i64)> = catalog
             .connection()
@@ -556,8 +566,8 @@ mod tests {
     fn a_suspect_page_is_counted() {
         let mut catalog = Catalog::in_memory().unwrap();
         let at: Moment = "2026-11-21 10:00:00".parse().unwrap();
-        for page in [7, 7, 8] {
-            catalog.suspect_page(5, 1, page, 2, at).unwrap();
+        for number in [7, 7, 8] {
+            catalog.suspect_page(5, page(number), 2, at).unwrap();
         }
         assert_eq!(count(&catalog, "suspect_pages"), 2);
         let connection = catalog.connection();
@@ -569,8 +579,8 @@ mod tests {
             )
             .unwrap();
         assert_eq!(errors, 2);
-        for page in 0..1100 {
-            catalog.suspect_page(6, 1, page, 2, at).unwrap();
+        for number in 0..1100 {
+            catalog.suspect_page(6, page(number), 2, at).unwrap();
         }
         assert_eq!(count(&catalog, "suspect_pages"), 1000);
     }

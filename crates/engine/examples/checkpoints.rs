@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_base::{Guid, PAGE_BYTES};
+use windlass_base::{Guid, PAGE_BYTES, PageNumber};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     BackupMode, CreateDatabase, Database, FileSpec, Instance, InstanceOptions, OpenDatabase,
@@ -55,6 +55,7 @@ fn write(database: &Arc<Database>, pages: impl Iterator<Item = u32>, fill: u64) 
         for word in content.chunks_exact_mut(64) {
             word[..8].copy_from_slice(&(fill ^ u64::from(page)).to_le_bytes());
         }
+        let page = PageNumber::from_sqlite(page).unwrap();
         writer.write_page(page, &content).unwrap();
     }
     writer.commit().unwrap();

@@ -10,6 +10,8 @@
 
 use std::collections::BTreeMap;
 
+use windlass_base::ExtentNumber;
+
 use crate::sync::Mutex;
 
 /// Bytes of the map of the largest database: 2^32 pages.
@@ -24,18 +26,18 @@ impl ExtentMap {
         &self.0
     }
 
-    pub(crate) fn set(&mut self, extent: u32) {
-        let index = extent as usize / 8;
+    pub(crate) fn set(&mut self, extent: ExtentNumber) {
+        let index = extent.0 as usize / 8;
         if self.0.len() <= index {
             self.0.resize(index + 1, 0);
         }
-        self.0[index] |= 1 << (extent % 8);
+        self.0[index] |= 1 << (extent.0 % 8);
     }
 
-    pub(crate) fn is_set(&self, extent: u32) -> bool {
+    pub(crate) fn is_set(&self, extent: ExtentNumber) -> bool {
         self.0
-            .get(extent as usize / 8)
-            .is_some_and(|byte| byte & (1 << (extent % 8)) != 0)
+            .get(extent.0 as usize / 8)
+            .is_some_and(|byte| byte & (1 << (extent.0 % 8)) != 0)
     }
 
     /// Adds the marks in `bytes`, which start at byte `first` of a map.
@@ -76,7 +78,7 @@ impl DifferentialMaps {
         }))
     }
 
-    pub(crate) fn mark(&self, extents: impl Iterator<Item = u32>) {
+    pub(crate) fn mark(&self, extents: impl Iterator<Item = ExtentNumber>) {
         let mut maps = self.0.lock();
         for extent in extents {
             maps.current.set(extent);
@@ -123,17 +125,19 @@ mod tests {
     #[test]
     fn a_failed_backup_keeps_every_bit_and_a_good_one_those_since_its_begin() {
         let maps = DifferentialMaps::default();
-        maps.mark([3].into_iter());
+        let mark = |extent| maps.mark(std::iter::once(ExtentNumber(extent)));
+        mark(3);
         maps.begin(1);
-        maps.mark([900].into_iter());
+        mark(900);
         maps.abandon(1);
         let kept = maps.current();
-        assert!(kept.is_set(3) && kept.is_set(900));
+        assert!(kept.is_set(ExtentNumber(3)) && kept.is_set(ExtentNumber(900)));
         maps.begin(2);
-        maps.mark([7].into_iter());
+        mark(7);
         maps.become_base(2);
         let since = maps.current();
         assert_eq!(since.count(), 1);
-        assert!(since.is_set(7) && !since.is_set(8) && !since.is_set(4000));
+        let is_set = |extent| since.is_set(ExtentNumber(extent));
+        assert!(is_set(7) && !is_set(8) && !is_set(4000));
     }
 }

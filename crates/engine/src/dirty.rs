@@ -14,11 +14,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use windlass_base::PageNumber;
+
 use crate::log::Position;
 use crate::sync::{Condvar, Mutex};
 
 /// Pages by their first change since they were clean.
-type List = BTreeSet<(Position, u32)>;
+type List = BTreeSet<(Position, PageNumber)>;
 
 /// How the write of a page ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +61,7 @@ struct Preparing {
 
 #[derive(Debug, Default)]
 struct Pending {
-    pages: BTreeMap<u32, Position>,
+    pages: BTreeMap<PageNumber, Position>,
     failures: u64,
 }
 
@@ -113,7 +115,7 @@ impl DirtyPages {
 
     /// Adds a page that became dirty. Like the next two methods, called under the lock of the
     /// page's buffer.
-    pub(crate) fn add(&self, scheduler: u8, first: Position, page: u32) {
+    pub(crate) fn add(&self, scheduler: u8, first: Position, page: PageNumber) {
         self.lists[usize::from(scheduler)]
             .lock()
             .insert((first, page));
@@ -123,7 +125,7 @@ impl DirtyPages {
     pub(crate) fn relist(
         &self,
         scheduler: u8,
-        page: u32,
+        page: PageNumber,
         first: Position,
         replaced: Option<Position>,
     ) {
@@ -135,7 +137,7 @@ impl DirtyPages {
     }
 
     /// A page is being written.
-    pub(crate) fn begin_write(&self, scheduler: u8, page: u32, first: Position) {
+    pub(crate) fn begin_write(&self, scheduler: u8, page: PageNumber, first: Position) {
         self.pending.lock().pages.insert(page, first);
         self.lists[usize::from(scheduler)]
             .lock()
@@ -143,7 +145,7 @@ impl DirtyPages {
     }
 
     /// Ends a write. After a failure, the page must already be on a list again.
-    pub(crate) fn end_write(&self, page: u32, end: WriteEnd) {
+    pub(crate) fn end_write(&self, page: PageNumber, end: WriteEnd) {
         let mut pending = self.pending.lock();
         pending.pages.remove(&page);
         pending.failures += u64::from(end == WriteEnd::Failed);
@@ -151,7 +153,7 @@ impl DirtyPages {
     }
 
     /// Waits until none of `pages` is being written.
-    pub(crate) fn wait_written(&self, pages: &[u32]) {
+    pub(crate) fn wait_written(&self, pages: &[PageNumber]) {
         let mut pending = self.pending.lock();
         while pages.iter().any(|page| pending.pages.contains_key(page)) {
             self.written.wait(&mut pending);
@@ -191,11 +193,11 @@ impl DirtyPages {
 
     /// Pages that became dirty before `position`, oldest first within each list, at most `limit`;
     /// and the number of entries visited.
-    pub(crate) fn before(&self, position: Position, limit: usize) -> (Vec<u32>, u64) {
-        let mut found: Vec<(Position, u32)> = Vec::new();
+    pub(crate) fn before(&self, position: Position, limit: usize) -> (Vec<PageNumber>, u64) {
+        let mut found: Vec<(Position, PageNumber)> = Vec::new();
         for list in &self.lists {
             let list = list.lock();
-            found.extend(list.range(..(position, 0)).take(limit));
+            found.extend(list.range(..(position, PageNumber::FIRST)).take(limit));
         }
         let visited = found.len() as u64;
         found.sort_unstable();
@@ -215,13 +217,14 @@ mod tests {
         assert_eq!(dirty.redo_start(at(50)), at(50));
         let prepared = dirty.prepare(at(20));
         assert_eq!(dirty.redo_start(at(50)), at(20));
-        dirty.add(1, at(20), 7);
-        dirty.add(1, at(30), 8);
+        let [seven, eight] = [7, 8].map(|number| PageNumber::from_sqlite(number).unwrap());
+        dirty.add(1, at(20), seven);
+        dirty.add(1, at(30), eight);
         drop(prepared);
-        assert_eq!(dirty.before(at(30), 10), (vec![7], 1));
-        dirty.begin_write(1, 7, at(20));
+        assert_eq!(dirty.before(at(30), 10), (vec![seven], 1));
+        dirty.begin_write(1, seven, at(20));
         assert_eq!(dirty.redo_start(at(50)), at(20));
-        dirty.end_write(7, WriteEnd::Written);
+        dirty.end_write(seven, WriteEnd::Written);
         assert_eq!(dirty.redo_start(at(50)), at(30));
         assert_eq!((dirty.count(), dirty.drain_preparing()), (1, 0));
     }

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_base::panic::Panicked;
-use windlass_base::{FileId, Guid};
-
-use crate::files::FilePage;
+use windlass_base::{FilePage, Guid, PageNumber};
 
 pub type Result<T> = std::result::Result<T, EngineError>;
 
@@ -52,18 +50,17 @@ pub enum EngineError {
     },
     /// The checksum of a page read from disk is wrong (SQL Server's 824).
     #[error(
-        "page {page} of database '{database}' is damaged: page {file_page} of file {file} \
-         ('{}') has checksum {found:016x}, expected {expected:016x}", path.display()
+        "page {page} of database '{database}' is damaged: page {} of file {} \
+         ('{}') has checksum {found:016x}, expected {expected:016x}",
+        file_page.page, file_page.file_id, path.display()
     )]
     PageChecksum {
         database: String,
-        file: FileId,
+        page: PageNumber,
+        /// The same page by its place.
+        file_page: FilePage,
         /// Physical name of the file.
         path: PathBuf,
-        /// Page of the database, from 1.
-        page: u32,
-        /// Page within the file, from 0.
-        file_page: u64,
         /// Checksum computed from the content.
         expected: u64,
         /// Checksum stored in the page.
@@ -86,7 +83,7 @@ pub enum EngineError {
     #[error("page {page} is outside of database '{database}', which has {page_count} pages")]
     NoSuchPage {
         database: String,
-        page: u32,
+        page: PageNumber,
         /// Pages of the snapshot.
         page_count: u32,
     },

@@ -2,15 +2,14 @@
 //!
 //! Invariants:
 //! - The place of a page never changes: regions are only added after the last extent in use.
-//! - With one file, page `n` is at byte `(n - 1) * 8192`: the file is a plain SQLite database.
+//! - With one file, a page is at [`PageNumber::byte_offset`]: the file is a plain SQLite database.
 //! - Space for a page is reserved before a commit that uses it enters the log.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use windlass_base::FileId;
+use windlass_base::{ExtentNumber, FileId, FilePage, PageNumber};
 use windlass_io::DirectFile;
 
 use crate::backup::BackupRange;
@@ -51,49 +50,87 @@ pub(crate) struct Place {
     pub(crate) offset: u64,
 }
 
-/// The extent of a page, from 0.
-pub(crate) fn extent_of(page: u32) -> u32 {
-    (page - 1) / EXTENT_PAGES
-}
-
-/// A page, as users specify it.
+/// An extent of a data file, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FilePage {
-    /// As in [`crate::FileDescription::file_id`].
-    pub file_id: FileId,
-    /// Page within the file, from 0.
-    pub page: u64,
-}
+pub(crate) struct FileExtent(pub(crate) u32);
 
-impl fmt::Display for FilePage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "({}:{})", self.file_id, self.page)
+impl FileExtent {
+    pub(crate) fn byte_offset(self) -> u64 {
+        u64::from(self.0) * EXTENT_BYTES
+    }
+
+    /// The page with `index` pages before it in the extent.
+    pub(crate) fn page(self, file_index: usize, index: u32) -> FilePage {
+        FilePage {
+            file_id: FileId::of_data(file_index),
+            page: u64::from(self.0) * u64::from(EXTENT_PAGES) + u64::from(index),
+        }
     }
 }
 
-impl Inner {
-    fn locate_extent(&self, extent: u32) -> (usize, u64) {
-        locate_extent(&self.regions, extent)
-    }
-}
-
-/// Index of the file that contains an extent, and the extent's number in it. `regions` are those of
-/// a database, as passed to [`DataFiles::new`].
-pub(crate) fn locate_extent(regions: &[Region], extent: u32) -> (usize, u64) {
+/// The file that contains an extent, by its index, and the extent in it. `regions` are those of a
+/// database, as passed to [`DataFiles::new`].
+pub(crate) fn locate_extent(regions: &[Region], extent: ExtentNumber) -> (usize, FileExtent) {
     let region = regions
         .iter()
         .rev()
         .find(|region| region.first_extent <= extent)
         .unwrap_or(&regions[0]);
-    let distance = extent - region.first_extent.min(extent);
+    let distance = extent.0.saturating_sub(region.first_extent.0);
     let count = region.files.len() as u32;
     let (file, base) = region.files[(distance % count) as usize];
-    (usize::from(file), u64::from(base + distance / count))
+    (usize::from(file), FileExtent(base.0 + distance / count))
+}
+
+/// The file that contains a page, by its index, and the page's first byte in it.
+pub(crate) fn locate_page(regions: &[Region], page: PageNumber) -> (usize, u64) {
+    let (index, extent) = locate_extent(regions, page.extent());
+    let within = u64::from(page.index_in_extent()) * PAGE_BYTES as u64;
+    (index, extent.byte_offset() + within)
+}
+
+/// The extent of the database that contains a byte of a file; `None` if the database cannot have
+/// so many extents.
+pub(crate) fn extent_at(regions: &[Region], file: FileId, offset: u64) -> Option<ExtentNumber> {
+    let file = file.data_index()?;
+    let at = u32::try_from(offset / EXTENT_BYTES).ok()?;
+    for (number, region) in regions.iter().enumerate() {
+        let is_file = |&(other, _): &(u16, FileExtent)| usize::from(other) == file;
+        let Some(place) = region.files.iter().position(is_file) else {
+            continue;
+        };
+        let Some(round) = at.checked_sub(region.files[place].1.0) else {
+            continue;
+        };
+        let distance = u64::from(round) * region.files.len() as u64 + place as u64;
+        let extent = u64::from(region.first_extent.0) + distance;
+        let extent = ExtentNumber(u32::try_from(extent).ok()?);
+        let next = regions.get(number + 1);
+        if next.is_none_or(|next| extent < next.first_extent) {
+            return Some(extent);
+        }
+    }
+    None
+}
+
+/// The number of pages in a file of this length; `None` if they are not whole, or too many for a
+/// database.
+pub(crate) fn page_count_of(bytes: u64) -> Option<u32> {
+    let page_bytes = PAGE_BYTES as u64;
+    let is_whole = bytes.is_multiple_of(page_bytes);
+    u32::try_from(bytes / page_bytes).ok().filter(|_| is_whole)
+}
+
+fn page_at(regions: &[Region], file: FileId, offset: u64) -> Option<PageNumber> {
+    let extent = extent_at(regions, file, offset)?;
+    extent.page((offset % EXTENT_BYTES / PAGE_BYTES as u64) as u32)
 }
 
 /// Fails if the regions do not place every extent in one of `files` files.
 pub(crate) fn check_regions(database: &str, regions: &[Region], files: usize) -> Result<()> {
-    let valid = regions.first().is_some_and(|first| first.first_extent == 0)
+    let valid = regions
+        .first()
+        .is_some_and(|first| first.first_extent == ExtentNumber(0))
         && regions
             .windows(2)
             .all(|pair| pair[0].first_extent <= pair[1].first_extent)
@@ -118,13 +155,15 @@ fn extents_used(regions: &[Region], files: usize, extents: u32) -> Vec<u32> {
     for (index, region) in regions.iter().enumerate() {
         let end = regions
             .get(index + 1)
-            .map_or(extents.max(region.first_extent), |next| next.first_extent);
-        let length = end - region.first_extent;
+            .map_or(extents.max(region.first_extent.0), |next| {
+                next.first_extent.0
+            });
+        let length = end - region.first_extent.0;
         let count = region.files.len() as u32;
         for (place, &(file, base)) in region.files.iter().enumerate() {
             let own = length / count + u32::from((place as u32) < length % count);
             if own > 0 {
-                used[usize::from(file)] = used[usize::from(file)].max(base + own);
+                used[usize::from(file)] = used[usize::from(file)].max(base.0 + own);
             }
         }
     }
@@ -143,20 +182,20 @@ impl DataFiles {
     /// The region of a new database with the given number of files.
     pub(crate) fn first_region(files: usize) -> Region {
         Region {
-            first_extent: 0,
-            files: (0..files).map(|file| (file as u16, 0)).collect(),
+            first_extent: ExtentNumber(0),
+            files: (0..files)
+                .map(|file| (file as u16, FileExtent(0)))
+                .collect(),
         }
     }
 
-    /// The place of page `page` (from 1).
-    pub(crate) fn place(&self, page: u32) -> Place {
+    pub(crate) fn place(&self, page: PageNumber) -> Place {
         let inner = self.inner.read();
-        let (index, extent) = inner.locate_extent(extent_of(page));
-        let within = u64::from((page - 1) % EXTENT_PAGES) * PAGE_BYTES as u64;
+        let (index, offset) = locate_page(&inner.regions, page);
         Place {
             index,
             file: Arc::clone(&inner.files[index].file),
-            offset: extent * EXTENT_BYTES + within,
+            offset,
         }
     }
 
@@ -186,7 +225,7 @@ impl DataFiles {
     }
 
     /// Reads a page from disk; returns zeros past the end of the file.
-    pub(crate) fn read(&self, page: u32, buffer: &mut [u8]) -> Result<()> {
+    pub(crate) fn read(&self, page: PageNumber, buffer: &mut [u8]) -> Result<()> {
         let place = self.place(page);
         let length = place
             .file
@@ -197,7 +236,7 @@ impl DataFiles {
     }
 
     /// Writes a page to its place.
-    pub(crate) fn write(&self, page: u32, content: &[u8]) -> Result<()> {
+    pub(crate) fn write(&self, page: PageNumber, content: &[u8]) -> Result<()> {
         let place = self.place(page);
         place
             .file
@@ -213,15 +252,14 @@ impl DataFiles {
         bytes_max: usize,
     ) -> Vec<BackupRange> {
         let inner = self.inner.read();
-        let extents = page_count.div_ceil(EXTENT_PAGES);
         let most = (bytes_max as u64).max(EXTENT_BYTES) / EXTENT_BYTES * EXTENT_BYTES;
         let mut ranges: Vec<Vec<BackupRange>> = vec![Vec::new(); inner.files.len()];
-        for extent in 0..extents {
+        for extent in ExtentNumber::all(page_count) {
             if map.is_some_and(|map| !map.is_set(extent)) {
                 continue;
             }
-            let (file, at) = inner.locate_extent(extent);
-            let offset = at * EXTENT_BYTES;
+            let (file, at) = locate_extent(&inner.regions, extent);
+            let offset = at.byte_offset();
             match ranges[file].last_mut() {
                 Some(last)
                     if last.offset + last.bytes as u64 == offset && (last.bytes as u64) < most =>
@@ -238,32 +276,9 @@ impl DataFiles {
         ranges.concat()
     }
 
-    /// The page at `index` pages after the start of `range`; 0 if there is none.
-    pub(crate) fn page_at(&self, range: &BackupRange, index: u32) -> u32 {
-        let inner = self.inner.read();
-        let Some(file) = range.file.data_index() else {
-            return 0;
-        };
-        let page = (range.offset / PAGE_BYTES as u64) as u32 + index;
-        let at = page / EXTENT_PAGES;
-        for (number, region) in inner.regions.iter().enumerate() {
-            let count = region.files.len() as u32;
-            let place = region
-                .files
-                .iter()
-                .position(|&(f, _)| usize::from(f) == file);
-            let Some(place) = place else { continue };
-            let base = region.files[place].1;
-            if at < base {
-                continue;
-            }
-            let extent = region.first_extent + (at - base) * count + place as u32;
-            let next = inner.regions.get(number + 1);
-            if next.is_none_or(|next| extent < next.first_extent) {
-                return extent * EXTENT_PAGES + page % EXTENT_PAGES + 1;
-            }
-        }
-        0
+    /// The page that contains a byte of a file; `None` if the database cannot have so many pages.
+    pub(crate) fn page_at(&self, file: FileId, offset: u64) -> Option<PageNumber> {
+        page_at(&self.inner.read().regions, file, offset)
     }
 
     /// Reads a range of a file; returns zeros past its end.
@@ -359,14 +374,19 @@ impl DataFiles {
     /// Adds a file; extents after the last one in use are spread over all files from then on.
     pub(crate) fn add(&self, added: DataFile, page_count: u32) {
         let mut inner = self.inner.write();
-        let last = inner.regions.last().map_or(0, |region| region.first_extent);
+        let last = inner
+            .regions
+            .last()
+            .map_or(0, |region| region.first_extent.0);
         let extents = page_count.div_ceil(EXTENT_PAGES).max(last);
         let used = extents_used(&inner.regions, inner.files.len(), extents);
         inner.files.push(added);
         let bases = used.into_iter().chain([0]).enumerate();
-        let files = bases.map(|(file, base)| (file as u16, base)).collect();
+        let files = bases
+            .map(|(file, base)| (file as u16, FileExtent(base)))
+            .collect();
         inner.regions.push(Region {
-            first_extent: extents,
+            first_extent: ExtentNumber(extents),
             files,
         });
     }
@@ -404,37 +424,63 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    #[test]
-    fn pages_never_share_a_place_and_fit_the_space_in_use() {
-        let mut inner = Inner {
-            files: Vec::new(),
-            regions: vec![DataFiles::first_region(3)],
-        };
-        let mut places = HashSet::new();
+    /// Regions of three files and more, and the extents in use. `each` gets each extent while it is
+    /// the last one.
+    fn grown_regions(mut each: impl FnMut(&[Region], ExtentNumber)) -> (Vec<Region>, u32) {
+        let mut regions = vec![DataFiles::first_region(3)];
         let mut extents = 0;
         for added in [100, 5, 0, 77] {
             for _ in 0..added {
-                let (file, at) = inner.locate_extent(extents);
-                assert!(places.insert((file, at)));
+                each(&regions, ExtentNumber(extents));
                 extents += 1;
-                let used = extents_used(&inner.regions, 6, extents);
-                assert!(at < u64::from(used[file]));
             }
-            let used = extents_used(
-                &inner.regions,
-                inner.regions.last().unwrap().files.len(),
-                extents,
-            );
+            let used = extents_used(&regions, regions.last().unwrap().files.len(), extents);
             assert!(used.iter().sum::<u32>() <= extents + 1);
             let files = used.into_iter().chain([0]).enumerate();
-            let files = files.map(|(file, base)| (file as u16, base)).collect();
-            let first_extent = extents;
-            inner.regions.push(Region {
-                first_extent,
-                files,
+            let files = files.map(|(file, base)| (file as u16, FileExtent(base)));
+            regions.push(Region {
+                first_extent: ExtentNumber(extents),
+                files: files.collect(),
             });
         }
-        inner.regions.truncate(1);
-        assert_eq!(inner.locate_extent(7), (1, 2));
+        (regions, extents)
+    }
+
+    #[test]
+    fn pages_never_share_a_place_and_fit_the_space_in_use() {
+        let mut places = HashSet::new();
+        let (regions, _) = grown_regions(|regions, extent| {
+            let (file, at) = locate_extent(regions, extent);
+            assert!(places.insert((file, at)));
+            let used = extents_used(regions, 6, extent.0 + 1);
+            assert!(at.0 < used[file]);
+        });
+        let first = &regions[..1];
+        assert_eq!(locate_extent(first, ExtentNumber(7)), (1, FileExtent(2)));
+    }
+
+    #[test]
+    fn a_file_of_more_pages_than_a_database_can_have_is_not_taken_for_a_small_one() {
+        assert_eq!(page_count_of(9 << 13), Some(9));
+        assert_eq!(page_count_of((9 << 13) + 1), None);
+        assert_eq!(page_count_of(u64::from(u32::MAX) << 13), Some(u32::MAX));
+        assert_eq!(page_count_of((1 << 45) + (9 << 13)), None);
+    }
+
+    #[test]
+    fn a_byte_of_a_file_is_in_the_page_that_is_placed_there() {
+        let (regions, extents) = grown_regions(|_, _| ());
+        let page_at = |file, offset| page_at(&regions, file, offset);
+        for page in PageNumber::all(extents * EXTENT_PAGES) {
+            let (file, offset) = locate_page(&regions, page);
+            for byte in [offset, offset + PAGE_BYTES as u64 - 1] {
+                assert_eq!(page_at(FileId::of_data(file), byte), Some(page));
+            }
+        }
+        assert_eq!(page_at(FileId::LOG, 0), None);
+        assert_eq!(page_at(FileId(99), 0), None);
+        for beyond in [1 << 45, 1 << 48, u64::MAX] {
+            assert_eq!(page_at(FileId::PRIMARY, beyond), None, "{beyond}");
+        }
     }
 }

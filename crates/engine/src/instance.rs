@@ -11,6 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use windlass_base::PageNumber;
 
 use crate::database::{Database, NewDatabase, Origin};
 use crate::dispenser::Dispenser;
@@ -70,7 +71,7 @@ impl Shared {
     /// Writes dirty pages of any database, so that a buffer for `key` becomes free.
     pub(crate) fn make_room(&self, key: PageKey, own: &Database) -> Result<()> {
         let dirty = self.pool.dirty_neighbours(key, ROOM_PAGES);
-        let mut by_database: BTreeMap<DatabaseNumber, Vec<u32>> = BTreeMap::new();
+        let mut by_database: BTreeMap<DatabaseNumber, Vec<PageNumber>> = BTreeMap::new();
         for key in dirty {
             by_database.entry(key.database).or_default().push(key.page);
         }

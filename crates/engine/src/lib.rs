@@ -58,7 +58,6 @@ pub use database::read::ReadSnapshot;
 pub use database::transaction::WriteTransaction;
 pub use database::{Database, FileDescription, NewDatabase, complete_creation};
 pub use error::{EngineError, PageRefusal, Result};
-pub use files::FilePage;
 pub use instance::Instance;
 pub use log::Position;
 pub use log::header::{DifferentialBase, MAGIC as LOG_MAGIC};

@@ -9,11 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use shuttle::thread;
-use windlass_base::Guid;
+use windlass_base::{Guid, PageNumber};
 
 use crate::differential::DifferentialMaps;
 use crate::dirty::DirtyPages;
-use crate::files::extent_of;
 use crate::log::Position;
 use crate::log::header::LOG_AREA;
 use crate::log::record::Group;
@@ -39,7 +38,11 @@ fn at(block: u8) -> Position {
     Position::new(1, u32::from(block))
 }
 
-fn key(page: u32) -> PageKey {
+fn number(page: u32) -> PageNumber {
+    PageNumber::from_sqlite(page).unwrap()
+}
+
+fn key(page: PageNumber) -> PageKey {
     PageKey {
         database: DatabaseNumber(1),
         page,
@@ -53,8 +56,8 @@ struct World {
     maps: DifferentialMaps,
     gate: Mutex<()>,
     end: Mutex<u8>,
-    changes: Mutex<Vec<(u32, u8)>>,
-    disk: Mutex<BTreeMap<u32, u8>>,
+    changes: Mutex<Vec<(PageNumber, u8)>>,
+    disk: Mutex<BTreeMap<PageNumber, u8>>,
 }
 
 impl World {
@@ -70,12 +73,12 @@ impl World {
         })
     }
 
-    fn commit(&self, page: u32) {
+    fn commit(&self, page: PageNumber) {
         let _gate = self.gate.lock();
         let start = *self.end.lock();
         let _prepared = self.dirty.prepare(self.dirty.redo_start(at(start)));
         let image = self.pool.look(key(page), |_, first| first).flatten();
-        self.maps.mark([extent_of(page)].into_iter());
+        self.maps.mark(std::iter::once(page.extent()));
         *self.end.lock() += 1;
         self.changes.lock().push((page, start));
         let change = Change {
@@ -90,7 +93,7 @@ impl World {
         );
     }
 
-    fn write(&self, page: u32, fails: bool) {
+    fn write(&self, page: PageNumber, fails: bool) {
         let mut content = [0; PAGE_BYTES];
         match self.pool.pick(key(page), &mut content, &self.dirty) {
             Picked::Page(change) => {
@@ -107,7 +110,7 @@ impl World {
     }
 
     /// Takes a redo start and syncs; `None` if a write failed in the meantime.
-    fn redo_start(&self) -> Option<(Position, BTreeMap<u32, u8>)> {
+    fn redo_start(&self) -> Option<(Position, BTreeMap<PageNumber, u8>)> {
         let (failures, redo) = {
             let _gate = self.gate.lock();
             let failures = self.dirty.failures();
@@ -117,7 +120,7 @@ impl World {
         (self.dirty.failures() == failures).then_some((redo, durable))
     }
 
-    fn changes(&self) -> Vec<(u32, u8)> {
+    fn changes(&self) -> Vec<(PageNumber, u8)> {
         self.changes.lock().clone()
     }
 }
@@ -131,14 +134,29 @@ fn dirty_no_redo_start_passes_a_change_that_is_not_on_disk() {
             let world = Arc::clone(&world);
             threads.push(thread::spawn(move || run(&world)));
         };
-        spawn(|world| [1, 2, 1].into_iter().for_each(|page| world.commit(page)));
-        spawn(|world| [2, 1].into_iter().for_each(|page| world.commit(page)));
         spawn(|world| {
-            world.write(1, true);
-            world.write(2, false);
-            world.write(1, false);
+            [1, 2, 1]
+                .map(number)
+                .into_iter()
+                .for_each(|page| world.commit(page))
         });
-        spawn(|world| [1, 2].into_iter().for_each(|page| world.write(page, false)));
+        spawn(|world| {
+            [2, 1]
+                .map(number)
+                .into_iter()
+                .for_each(|page| world.commit(page))
+        });
+        spawn(|world| {
+            world.write(number(1), true);
+            world.write(number(2), false);
+            world.write(number(1), false);
+        });
+        spawn(|world| {
+            [1, 2]
+                .map(number)
+                .into_iter()
+                .for_each(|page| world.write(page, false))
+        });
         for _ in 0..3 {
             if let Some((redo, durable)) = world.redo_start() {
                 for (page, block) in world.changes() {
@@ -160,11 +178,12 @@ fn dirty_no_redo_start_passes_a_change_that_is_not_on_disk() {
 fn backup_every_change_is_in_the_copy_in_its_log_or_in_the_new_map() {
     check(|| {
         let world = World::new();
-        let pages = [1, 9, 17];
+        let pages = [1, 9, 17].map(number);
         let committer = {
             let world = Arc::clone(&world);
             thread::spawn(move || {
                 [1, 9, 1, 17]
+                    .map(number)
                     .into_iter()
                     .for_each(|page| world.commit(page))
             })
@@ -172,7 +191,12 @@ fn backup_every_change_is_in_the_copy_in_its_log_or_in_the_new_map() {
         let writer = {
             // Makes room in the pool, which no lock prevents during a backup.
             let world = Arc::clone(&world);
-            thread::spawn(move || [1, 9].into_iter().for_each(|page| world.write(page, false)))
+            thread::spawn(move || {
+                [1, 9]
+                    .map(number)
+                    .into_iter()
+                    .for_each(|page| world.write(page, false))
+            })
         };
         world.maps.begin(1);
         world.dirty.drain_preparing();
@@ -202,7 +226,7 @@ fn backup_every_change_is_in_the_copy_in_its_log_or_in_the_new_map() {
         for (page, block) in world.changes() {
             let is_logged = (redo..end).contains(&at(block));
             assert!(
-                copy[&page] >= block || is_logged || map.is_set(extent_of(page)),
+                copy[&page] >= block || is_logged || map.is_set(page.extent()),
                 "page {page}, change {block}: {copy:?}, log from {redo:?} to {end:?}"
             );
         }
@@ -211,7 +235,11 @@ fn backup_every_change_is_in_the_copy_in_its_log_or_in_the_new_map() {
 
 /// Like `Database::read_at`, on one page whose content is the number of its commit.
 fn read(versions: &Versions, page: &RwLock<u8>, commit: Commit) -> u8 {
-    let old = || versions.find(1, commit.sequence).map(|content| content[0]);
+    let old = || {
+        versions
+            .find(number(1), commit.sequence)
+            .map(|content| content[0])
+    };
     if !versions.is_newest(commit.sequence)
         && let Some(content) = old()
     {
@@ -258,7 +286,7 @@ fn versions_a_reader_sees_the_commit_at_which_it_began() {
                 page_count: 1,
             };
             let before = *page.read();
-            versions.save(1, commit.sequence, &[before]);
+            versions.save(number(1), commit.sequence, &[before]);
             versions.start(commit.sequence);
             *page.write() = sequence;
             versions.publish(commit);

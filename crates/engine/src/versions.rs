@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use windlass_base::PageNumber;
+
 use crate::sync::{AtomicU64, Mutex, MutexGuard, RwLock};
 
 /// A commit that can be read.
@@ -30,8 +32,8 @@ struct Version {
 
 #[derive(Debug, Default)]
 struct Store {
-    pages: HashMap<u32, Vec<Version>>,
-    order: BTreeSet<(u64, u32)>,
+    pages: HashMap<PageNumber, Vec<Version>>,
+    order: BTreeSet<(u64, PageNumber)>,
     bytes: u64,
 }
 
@@ -183,7 +185,7 @@ impl Versions {
     }
 
     /// Saves the content that commit `until` replaces.
-    pub(crate) fn save(&self, page: u32, until: u64, content: &[u8]) {
+    pub(crate) fn save(&self, page: PageNumber, until: u64, content: &[u8]) {
         let mut store = self.store.write();
         store.bytes += content.len() as u64;
         store.order.insert((until, page));
@@ -196,14 +198,14 @@ impl Versions {
     /// Discards what a failed commit saved.
     pub(crate) fn discard(&self, until: u64) {
         let mut store = self.store.write();
-        let gone = store.order.split_off(&(until, 0));
+        let gone = store.order.split_off(&(until, PageNumber::FIRST));
         for (_, page) in gone {
             store.remove_newest(page, until);
         }
     }
 
     /// The page as commit `sequence` shows it, if it was replaced since.
-    pub(crate) fn find(&self, page: u32, sequence: u64) -> Option<Arc<[u8]>> {
+    pub(crate) fn find(&self, page: PageNumber, sequence: u64) -> Option<Arc<[u8]>> {
         let store = self.store.read();
         let versions = store.pages.get(&page)?;
         let index = versions.partition_point(|version| version.until <= sequence);
@@ -229,9 +231,9 @@ impl Versions {
 
     fn drop_unneeded(&self, readers: &Readers, until: u64) {
         let mut store = self.store.write();
-        let saved: Vec<u32> = store
+        let saved: Vec<PageNumber> = store
             .order
-            .range((until, 0)..=(until, u32::MAX))
+            .range((until, PageNumber::FIRST)..=(until, PageNumber::LAST))
             .map(|&(_, page)| page)
             .collect();
         for page in saved {
@@ -277,7 +279,7 @@ impl Versions {
 }
 
 impl Store {
-    fn remove_oldest(&mut self, page: u32) {
+    fn remove_oldest(&mut self, page: PageNumber) {
         if let Some(versions) = self.pages.get_mut(&page) {
             if !versions.is_empty() {
                 self.bytes -= versions.remove(0).content.len() as u64;
@@ -288,7 +290,7 @@ impl Store {
         }
     }
 
-    fn remove_newest(&mut self, page: u32, until: u64) {
+    fn remove_newest(&mut self, page: PageNumber, until: u64) {
         if let Some(versions) = self.pages.get_mut(&page) {
             if let Some(version) = versions.pop_if(|version| version.until == until) {
                 self.bytes -= version.content.len() as u64;
@@ -314,16 +316,25 @@ mod tests {
         let reader = versions.begin();
         for sequence in 6..9 {
             versions.start(sequence);
-            versions.save(1, sequence, &[sequence as u8 - 1; 4]);
+            versions.save(PageNumber::FIRST, sequence, &[sequence as u8 - 1; 4]);
             assert_eq!(
-                versions.find(1, sequence - 1).unwrap().as_ref(),
+                versions
+                    .find(PageNumber::FIRST, sequence - 1)
+                    .unwrap()
+                    .as_ref(),
                 [sequence as u8 - 1; 4]
             );
             versions.publish(commit(sequence));
         }
         assert!(!versions.is_newest(reader.sequence));
-        assert_eq!(versions.find(1, 5).unwrap().as_ref(), [5; 4]);
-        assert!(versions.find(1, 8).is_none(), "that is in the pool");
+        assert_eq!(
+            versions.find(PageNumber::FIRST, 5).unwrap().as_ref(),
+            [5; 4]
+        );
+        assert!(
+            versions.find(PageNumber::FIRST, 8).is_none(),
+            "that is in the pool"
+        );
         assert_eq!(versions.bytes(), 4, "versions 6 and 7 were never anybody's");
         versions.end(reader.sequence);
         assert_eq!(versions.bytes(), 4, "commit 5 is the last durable one");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use windlass_base::{Guid, PAGE_BYTES};
+use windlass_base::{Guid, PAGE_BYTES, PageNumber};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     Backup, BackupDescription, BackupMode, BackupPhase, BackupRange, CreateDatabase, Database,
@@ -38,7 +38,10 @@ fn write(database: &Arc<Database>, pages: impl Iterator<Item = u32>, fill: u8) {
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
     for page in pages {
         writer
-            .write_page(page, &[fill ^ page as u8; PAGE_BYTES])
+            .write_page(
+                PageNumber::from_sqlite(page).unwrap(),
+                &[fill ^ page as u8; PAGE_BYTES],
+            )
             .unwrap();
     }
     writer.commit().unwrap();
@@ -51,7 +54,7 @@ fn all_pages(database: &Arc<Database>) -> Vec<Vec<u8>> {
         snapshot.read_page(page, &mut content).unwrap();
         content
     };
-    (1..=snapshot.page_count()).map(read).collect()
+    PageNumber::all(snapshot.page_count()).map(read).collect()
 }
 
 /// Copies the ranges and calls `between` before each; the pages are those at the end of the copy

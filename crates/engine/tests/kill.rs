@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_base::{Guid, PAGE_BYTES};
+use windlass_base::{Guid, PAGE_BYTES, PageNumber};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     BackupMode, CreateDatabase, Database, Instance, InstanceOptions, OpenDatabase,
@@ -46,6 +46,10 @@ fn pages_of(number: u64) -> impl Iterator<Item = u32> {
     })
 }
 
+fn at(number: u32) -> PageNumber {
+    PageNumber::from_sqlite(number).unwrap()
+}
+
 fn content(number: u64, page: u32) -> Vec<u8> {
     let mut content = vec![(number % 251) as u8; PAGE_BYTES];
     content[..8].copy_from_slice(&number.to_le_bytes());
@@ -57,7 +61,9 @@ fn counter(database: &Arc<Database>) -> u64 {
     let snapshot = database.begin_read();
     let mut bytes = [0; 8];
     if snapshot.page_count() > 0 {
-        snapshot.read_part(1, 0, &mut bytes).unwrap();
+        snapshot
+            .read_part(PageNumber::FIRST, 0, &mut bytes)
+            .unwrap();
     }
     u64::from_le_bytes(bytes)
 }
@@ -90,9 +96,11 @@ fn child_writer() {
     loop {
         number += 1;
         let mut writer = database.begin_write(&database.begin_read()).unwrap();
-        writer.write_page(1, &content(number, 1)).unwrap();
+        writer
+            .write_page(PageNumber::FIRST, &content(number, 1))
+            .unwrap();
         for page in pages_of(number) {
-            writer.write_page(page, &content(number, page)).unwrap();
+            writer.write_page(at(page), &content(number, page)).unwrap();
         }
         writer.commit().unwrap();
         // One write call per line, so that a kill cannot cut a number.
@@ -147,7 +155,7 @@ fn rounds(count: u32) {
         let mut bytes = vec![0; PAGE_BYTES];
         for (page, &number) in last.iter().enumerate().skip(2) {
             if number > 0 {
-                snapshot.read_page(page as u32, &mut bytes).unwrap();
+                snapshot.read_page(at(page as u32), &mut bytes).unwrap();
                 assert!(
                     bytes == content(number, page as u32),
                     "round {round}: page {page}"

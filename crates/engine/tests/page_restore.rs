@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use windlass_base::{FileId, PAGE_BYTES};
-use windlass_engine::{BackupMode, Database, EngineError, FilePage, OpenDatabase, PageRefusal};
+use windlass_base::{FileId, FilePage, PAGE_BYTES};
+use windlass_engine::{BackupMode, Database, EngineError, OpenDatabase, PageRefusal};
 
 use parts::{
-    Set, back_up, content, create, instance, numbers, place, read, restore, truncate, write,
+    Set, at, back_up, content, create, instance, numbers, place, read, restore, truncate, write,
 };
 
 const NOW: Duration = Duration::ZERO;
@@ -70,7 +70,7 @@ fn damaged_pages_of_both_files_come_back_while_a_reader_looks_on() {
     assert_eq!(bring_back(&database, &set, &pages).unwrap(), 2);
     assert_eq!(read(&database, 20).unwrap(), content(20, 1));
     let mut seen = vec![0; PAGE_BYTES];
-    before.read_page(33, &mut seen).unwrap();
+    before.read_page(at(33), &mut seen).unwrap();
     assert_eq!(seen, content(33, 1), "a snapshot from before sees it, too");
     assert_eq!(read(&database, 100).unwrap(), content(100, 2));
     database.close().unwrap();
@@ -91,7 +91,9 @@ fn a_page_that_the_pool_has_damaged_is_read_again() {
     // Without checksums, damage is read and kept in the pool unnoticed.
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
     for page in 1..=40 {
-        writer.write_page(page, &[page as u8; PAGE_BYTES]).unwrap();
+        writer
+            .write_page(at(page), &[page as u8; PAGE_BYTES])
+            .unwrap();
     }
     writer.commit().unwrap();
     let set = back_up(&database, BackupMode::Full, |_| ());

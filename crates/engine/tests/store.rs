@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_base::{FileId, PAGE_BYTES};
+use windlass_base::{FileId, FilePage, PAGE_BYTES, PageNumber};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     CheckpointKind, CreateDatabase, Database, EngineError, FileSpec, Growth, Instance,
@@ -24,6 +24,10 @@ fn small(folder: &Path) -> CreateDatabase {
     CreateDatabase::new("a", folder.join("a.mdf"), folder.join("a.ldf"))
 }
 
+fn at(number: u32) -> PageNumber {
+    PageNumber::from_sqlite(number).unwrap()
+}
+
 fn page(seed: u32) -> Vec<u8> {
     (0..PAGE_BYTES as u32)
         .map(|at| (at.wrapping_mul(seed.wrapping_add(7)) >> 3) as u8)
@@ -35,14 +39,17 @@ fn put(database: &Arc<Database>, pages: &[(u32, u32)]) {
     let mut writer = database.begin_write(&snapshot).unwrap();
     drop(snapshot);
     for &(number, seed) in pages {
-        writer.write_page(number, &page(seed)).unwrap();
+        writer.write_page(at(number), &page(seed)).unwrap();
     }
     writer.commit().unwrap();
 }
 
 fn assert_page(database: &Arc<Database>, number: u32, seed: u32) {
     let mut found = vec![0; PAGE_BYTES];
-    database.begin_read().read_page(number, &mut found).unwrap();
+    database
+        .begin_read()
+        .read_page(at(number), &mut found)
+        .unwrap();
     assert!(found == page(seed), "page {number}");
 }
 
@@ -61,11 +68,11 @@ fn snapshots_do_not_see_later_commits_and_one_writer_writes() {
     let stale = database.begin_write(&before).unwrap_err();
     assert!(matches!(stale, EngineError::BusySnapshot { .. }), "{stale}");
     let mut found = vec![0; PAGE_BYTES];
-    before.read_page(2, &mut found).unwrap();
+    before.read_page(at(2), &mut found).unwrap();
     assert!(found == page(2));
-    assert!(before.read_page(5, &mut found).is_err());
+    assert!(before.read_page(at(5), &mut found).is_err());
     assert_page(&database, 2, 9);
-    database.begin_read().read_page(4, &mut found).unwrap();
+    database.begin_read().read_page(at(4), &mut found).unwrap();
     assert!(found.iter().all(|&byte| byte == 0), "never written");
 }
 
@@ -186,7 +193,7 @@ fn a_full_log_is_refused_before_anything_happened() {
     put(&database, &[(1, 1)]);
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
     for number in 1..=200 {
-        writer.write_page(number, &page(number)).unwrap();
+        writer.write_page(at(number), &page(number)).unwrap();
     }
     let refused = writer.commit().unwrap_err();
     assert!(matches!(refused, EngineError::LogFull { .. }), "{refused}");
@@ -207,7 +214,7 @@ fn a_full_data_file_is_refused_before_anything_happened() {
     request.data_files[0].growth = Growth::Fixed;
     let database = instance.create_database(&request).unwrap();
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
-    writer.write_page(9, &page(9)).unwrap();
+    writer.write_page(at(9), &page(9)).unwrap();
     let refused = writer.commit().unwrap_err();
     assert!(matches!(refused, EngineError::FileFull { .. }), "{refused}");
     put(&database, &[(8, 8)]);
@@ -224,8 +231,8 @@ fn a_flipped_bit_in_a_page_with_a_checksum_is_reported_with_its_place() {
     {
         let database = instance(64).create_database(&small(folder.path())).unwrap();
         let mut writer = database.begin_write(&database.begin_read()).unwrap();
-        writer.write_page(1, &first).unwrap();
-        writer.write_page(12, &page(12)).unwrap();
+        writer.write_page(at(1), &first).unwrap();
+        writer.write_page(at(12), &page(12)).unwrap();
         writer.commit().unwrap();
         database.close().unwrap();
     }
@@ -237,19 +244,24 @@ fn a_flipped_bit_in_a_page_with_a_checksum_is_reported_with_its_place() {
         .open_database(&OpenDatabase::new("a", &log))
         .unwrap();
     let mut found = vec![0; PAGE_BYTES];
-    let damage = database.begin_read().read_page(12, &mut found).unwrap_err();
+    let damage = database
+        .begin_read()
+        .read_page(at(12), &mut found)
+        .unwrap_err();
     match damage {
         EngineError::PageChecksum {
-            file,
-            page,
-            file_page,
-            ..
+            page, file_page, ..
         } => {
-            assert_eq!((file, page, file_page), (FileId::PRIMARY, 12, 11));
+            let (file_id, index) = (FileId::PRIMARY, 11);
+            let expected = FilePage {
+                file_id,
+                page: index,
+            };
+            assert_eq!((page, file_page), (at(12), expected));
         }
         other => panic!("{other}"),
     }
-    database.begin_read().read_page(1, &mut found).unwrap();
+    database.begin_read().read_page(at(1), &mut found).unwrap();
 }
 
 #[test]
@@ -263,15 +275,18 @@ fn an_old_snapshot_reads_a_page_that_was_cut_off_before_pages_carried_checksums(
     first[20] = 8;
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
     writer.truncate(8).unwrap();
-    writer.write_page(1, &first).unwrap();
+    writer.write_page(at(1), &first).unwrap();
     writer.commit().unwrap();
     database.checkpoint().unwrap();
     let mut found = vec![0; PAGE_BYTES];
     // Page 9 is evicted for these.
     for number in 1..=8 {
-        database.begin_read().read_page(number, &mut found).unwrap();
+        database
+            .begin_read()
+            .read_page(at(number), &mut found)
+            .unwrap();
     }
-    before.read_page(9, &mut found).unwrap();
+    before.read_page(at(9), &mut found).unwrap();
     assert!(found == page(9));
 }
 
@@ -293,9 +308,9 @@ fn readers_and_a_writer_at_the_same_time_see_whole_commits() {
                 while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                     let snapshot = database.begin_read();
                     let mut first = vec![0; PAGE_BYTES];
-                    snapshot.read_page(1, &mut first).unwrap();
+                    snapshot.read_page(at(1), &mut first).unwrap();
                     for number in (2..=40).rev() {
-                        snapshot.read_page(number, &mut found).unwrap();
+                        snapshot.read_page(at(number), &mut found).unwrap();
                         assert!(found == first, "page {number} is of another commit");
                     }
                 }
@@ -327,7 +342,7 @@ fn several_writers_share_syncs_of_the_log() {
                         continue;
                     };
                     drop(snapshot);
-                    writer.write_page(1 + thread, &page(done)).unwrap();
+                    writer.write_page(at(1 + thread), &page(done)).unwrap();
                     writer.commit().unwrap();
                     done += 1;
                 }

@@ -188,7 +188,7 @@ pub enum Error {
         device: String,
         damage: Damage,
     },
-    #[error("page {} of '{}' has an incorrect checksum", .0.page, .0.file)]
+    #[error("page {} at byte {} of '{}' has an incorrect checksum", .0.page, .0.offset, .0.file)]
     PageDamaged(DamagedPage),
     /// A frame larger than a chunk can describe.
     #[error("a frame of {bytes} bytes does not fit a chunk")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use windlass_base::Moment;
+use windlass_base::{FilePage, Moment};
 use windlass_codec::Effort;
 use windlass_crypt::Signer;
 use windlass_media::{MediaHeader, SetConfiguration};
@@ -252,9 +252,9 @@ impl fmt::Display for Adapted {
 /// A page of the database with a wrong checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedPage {
-    pub file_id: u16,
-    /// Page number, from 0.
-    pub page: u64,
+    pub page: FilePage,
+    /// Its first byte in the file.
+    pub offset: u64,
     /// The file's physical name.
     pub file: String,
 }

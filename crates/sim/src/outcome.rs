@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_base::PAGE_BYTES;
+use windlass_base::{PAGE_BYTES, PageNumber};
 use windlass_engine::{EngineError, ReadSnapshot};
 
 use crate::disk::Disk;
@@ -98,18 +98,18 @@ pub(crate) fn compare(snapshot: &ReadSnapshot, state: &State, disk: &Disk) -> Re
         ));
     }
     let mut found = vec![0; PAGE_BYTES];
-    for (index, expected) in state.iter().enumerate() {
-        match snapshot.read_page(index as u32 + 1, &mut found) {
+    for (page, expected) in PageNumber::all(snapshot.page_count()).zip(state.iter()) {
+        match snapshot.read_page(page, &mut found) {
             Ok(()) => {}
             Err(EngineError::Io { .. } | EngineError::NoFreeBuffer { .. }) if disk.had_fault() => {
                 return Ok(());
             }
             Err(EngineError::Offline { .. }) => return Ok(()),
-            Err(error) => return Err(format!("page {}: {error}", index + 1)),
+            Err(error) => return Err(format!("page {page}: {error}")),
         }
         if found != expected.as_ref() {
             let at = found.iter().zip(expected.iter()).position(|(a, b)| a != b);
-            return Err(format!("page {} differs at byte {at:?}", index + 1));
+            return Err(format!("page {page} differs at byte {at:?}"));
         }
     }
     Ok(())

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_base::{Guid, PAGE_BYTES};
+use windlass_base::{Guid, PAGE_BYTES, PageNumber};
 use windlass_engine::{
     BackupMode, CreateDatabase, Database, EngineError, FileSpec, Growth, Instance, InstanceOptions,
     OpenDatabase, ReadSnapshot,
@@ -303,13 +303,14 @@ impl World {
         };
         for _ in 0..=self.rng.below(most) {
             let limit = (pages.len() as u64 + 3).min(u64::from(PAGES_MAX));
-            let page = 1 + self.rng.below(limit) as u32;
-            let content = self.content(page, pages.get(page as usize - 1));
+            let index = self.rng.below(limit) as usize;
+            let page = PageNumber::from_index(index as u32).ok_or("no such page")?;
+            let content = self.content(page, pages.get(index));
             writer.write_page(page, &content).map_err(|e| text(&e))?;
-            while pages.len() < page as usize {
+            while pages.len() <= index {
                 pages.push(vec![0; PAGE_BYTES].into());
             }
-            pages[page as usize - 1] = content.into();
+            pages[index] = content.into();
         }
         if self.rng.chance(10) {
             return Ok(());
@@ -342,7 +343,7 @@ impl World {
     }
 
     /// A new page, or a few bytes changed.
-    fn content(&mut self, page: u32, old: Option<&Arc<[u8]>>) -> Vec<u8> {
+    fn content(&mut self, page: PageNumber, old: Option<&Arc<[u8]>>) -> Vec<u8> {
         let mut content = match old {
             Some(old) if self.rng.chance(70) => old.to_vec(),
             _ => {
@@ -356,7 +357,7 @@ impl World {
             let byte = self.rng.draw() as u8;
             content[start..end].fill(byte);
         }
-        if page == 1 {
+        if page == PageNumber::FIRST {
             content[..16].copy_from_slice(b"SQLite format 3\0");
             content[20] = if self.checksums { 8 } else { 0 };
         }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_base::PAGE_BYTES;
+use windlass_base::{PAGE_BYTES, PageNumber};
 use windlass_engine::{
     CreateDatabase, Database, EngineError, Instance, InstanceOptions, OpenDatabase,
 };
@@ -45,11 +45,15 @@ fn pages_of(number: u8) -> Vec<u32> {
         .collect()
 }
 
+fn at(number: u32) -> PageNumber {
+    PageNumber::from_sqlite(number).unwrap()
+}
+
 fn commit(database: &Arc<Database>, number: u8) -> Result<(), EngineError> {
     let mut writer = database.begin_write(&database.begin_read())?;
-    writer.write_page(PAGES, &[number; PAGE_BYTES])?;
+    writer.write_page(at(PAGES), &[number; PAGE_BYTES])?;
     for page in pages_of(number) {
-        writer.write_page(page, &[number; PAGE_BYTES])?;
+        writer.write_page(at(page), &[number; PAGE_BYTES])?;
     }
     writer.commit().map(|_| ())
 }
@@ -74,7 +78,7 @@ fn assert_state(database: &Arc<Database>, acknowledged: u8, what: &str) -> u8 {
     let mut bytes = vec![0; PAGE_BYTES];
     let mut found = 0;
     if snapshot.page_count() > 0 {
-        snapshot.read_page(PAGES, &mut bytes).unwrap();
+        snapshot.read_page(at(PAGES), &mut bytes).unwrap();
         found = bytes[0];
     }
     assert!(
@@ -84,7 +88,7 @@ fn assert_state(database: &Arc<Database>, acknowledged: u8, what: &str) -> u8 {
     for page in 1..=snapshot.page_count() {
         let writes = |&number: &u8| page == PAGES || pages_of(number).contains(&page);
         let last = (1..=found).rev().find(writes).unwrap_or(0);
-        snapshot.read_page(page, &mut bytes).unwrap();
+        snapshot.read_page(at(page), &mut bytes).unwrap();
         assert!(
             bytes.iter().all(|&byte| byte == last),
             "{what}: page {page}"

@@ -221,7 +221,4 @@ pub enum WalDamage {
     /// The checksum does not match.
     #[error("its checksum does not match")]
     Checksum,
-    /// An impossible page number.
-    #[error("page {page} is not in a database of {page_count} pages")]
-    Page { page: u32, page_count: u32 },
 }

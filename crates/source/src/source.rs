@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use windlass_base::word::Depth;
-use windlass_base::{Guid, Lsn, Moment};
+use windlass_base::{FilePage, Guid, Lsn, Moment};
 use windlass_io::DirectFile;
 use windlass_media::SourceKind;
 
@@ -232,10 +232,16 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
     ) -> Result<(), Error>;
 
     /// Verifies the database's own page checksums in bytes returned by [`Snapshot::read`] for the
-    /// same range, and returns the number of each damaged page, in the product's numbering.
+    /// same range, and returns each damaged page.
     ///
     /// Does nothing for a database without page checksums: see [`Snapshot::has_page_checksums`].
-    fn check_pages(&self, file_id: u16, offset: u64, bytes: &[u8], on_bad: &mut dyn FnMut(u64));
+    fn check_pages(
+        &self,
+        file_id: u16,
+        offset: u64,
+        bytes: &[u8],
+        on_bad: &mut dyn FnMut(FilePage),
+    );
 
     /// Whether the pages have checksums of their own.
     fn has_page_checksums(&self) -> bool;

@@ -27,7 +27,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::time::Instant;
 
-use windlass_base::PAGE_BYTES;
+use windlass_base::{PAGE_BYTES, PageNumber};
 use windlass_engine::{Database, ReadSnapshot, WriteTransaction};
 
 use crate::abi;
@@ -63,7 +63,7 @@ enum Writing {
 struct Changes {
     transaction: WriteTransaction,
     /// Pages written, in order, with repetitions.
-    written: Vec<u32>,
+    written: Vec<PageNumber>,
     /// The first bytes of page 1, if it was written.
     header: Option<[u8; HEADER_BYTES]>,
 }
@@ -266,7 +266,7 @@ impl Connection {
         };
         changes.transaction.write_page(page, content)?;
         changes.written.push(page);
-        if page == 1 {
+        if page == PageNumber::FIRST {
             check_header(&changes.transaction, content)?;
             let mut header = [0; HEADER_BYTES];
             header.copy_from_slice(&content[..HEADER_BYTES]);
@@ -371,15 +371,16 @@ impl Connection {
         }
         if let Some(header) = &changes.header {
             let mut counter = [0; 4];
-            snapshot.read_part(1, VERSION_OFFSET, &mut counter)?;
+            snapshot.read_part(PageNumber::FIRST, VERSION_OFFSET, &mut counter)?;
             if header[VERSION_OFFSET..VERSION_OFFSET + 4] != counter {
                 return Ok(false);
             }
         }
         let (mut before, mut after) = ([0; PAGE_BYTES], [0; PAGE_BYTES]);
-        for page in changes.written.iter().filter(|page| **page <= page_count) {
-            snapshot.read_page(*page, &mut before)?;
-            changes.transaction.read_page(*page, &mut after)?;
+        let written = changes.written.iter().copied();
+        for page in written.filter(|page| page.is_within(page_count)) {
+            snapshot.read_page(page, &mut before)?;
+            changes.transaction.read_page(page, &mut after)?;
             if before != after {
                 return Ok(false);
             }
@@ -421,9 +422,9 @@ fn cut_to_header(changes: &mut Changes) -> Result<()> {
     Ok(())
 }
 
-fn page_number(offset: u64, database: &Database) -> Result<u32> {
-    u32::try_from(offset / PAGE_BYTES as u64 + 1)
-        .map_err(|_| misuse(database, "more pages than SQLite can have"))
+fn page_number(offset: u64, database: &Database) -> Result<PageNumber> {
+    PageNumber::at_byte(offset, PAGE_BYTES)
+        .ok_or_else(|| misuse(database, "more pages than SQLite can have"))
 }
 
 fn misuse(database: &Database, what: &'static str) -> VfsError {

@@ -14,7 +14,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex};
 
-use windlass_base::PAGE_BYTES;
+use windlass_base::{PAGE_BYTES, PageNumber};
 use windlass_engine::Database;
 
 use crate::abi::{self, File, Symbol, Vfs};
@@ -165,7 +165,7 @@ fn check_page_size(database: &Arc<Database>) -> Result<()> {
         return Ok(());
     }
     let mut header = [0; 18];
-    snapshot.read_part(1, 0, &mut header)?;
+    snapshot.read_part(PageNumber::FIRST, 0, &mut header)?;
     let found = match u32::from(header[16]) << 8 | u32::from(header[17]) {
         1 => 65536,
         size => size,

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES};
+use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES, PageNumber};
 use windlass_bench::median;
 use windlass_bench::usage::{Shares, Usage};
 use windlass_codec::Compression;
@@ -70,8 +70,9 @@ fn create(folder: &Path, pages: u32) -> anyhow::Result<Arc<Database>> {
         ..request.log
     };
     let database = instance.create_database(&request)?;
-    for first in (1..=pages).step_by(1024) {
-        commit(&database, (first..=pages).take(1024), 1)?;
+    for first in (0..pages).step_by(1024) {
+        let next = (first..pages).take(1024);
+        commit(&database, next.filter_map(PageNumber::from_index), 1)?;
     }
     Ok(database)
 }
@@ -79,13 +80,13 @@ fn create(folder: &Path, pages: u32) -> anyhow::Result<Arc<Database>> {
 /// Pages whose content differs from page to page and compresses to about a third.
 fn commit(
     database: &Arc<Database>,
-    pages: impl Iterator<Item = u32>,
+    pages: impl Iterator<Item = PageNumber>,
     fill: u64,
 ) -> anyhow::Result<()> {
     let mut writer = database.begin_write(&database.begin_read())?;
     let mut content = [0; PAGE_BYTES];
     for page in pages {
-        let mut state = fill ^ (u64::from(page) << 20);
+        let mut state = fill ^ (u64::from(page.sqlite()) << 20);
         for word in content.chunks_exact_mut(24) {
             state = next(state);
             word[..8].copy_from_slice(&state.to_le_bytes());
@@ -314,7 +315,10 @@ fn read(database: &Arc<Database>, pages: u32, seed: u64, stop: &AtomicBool) {
         let snapshot = database.begin_read();
         for _ in 0..100 {
             state = next(state);
-            let page = 1 + (state >> 33) as u32 % pages;
+            let index = (state >> 33) as u32 % pages;
+            let Some(page) = PageNumber::from_index(index) else {
+                return;
+            };
             if snapshot.read_page(page, &mut content).is_err() {
                 return;
             }
@@ -333,10 +337,11 @@ fn write(
     while !stop.load(Ordering::Relaxed) {
         let mut random = || {
             state = next(state);
-            1 + (state >> 33) as u32 % pages
+            (state >> 33) as u32 % pages
         };
         let changed = [random(), random(), random(), random()];
-        commit(database, changed.into_iter(), u64::from(changed[0]))?;
+        let written = changed.into_iter().filter_map(PageNumber::from_index);
+        commit(database, written, u64::from(changed[0]))?;
         commits.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())
@@ -355,7 +360,8 @@ fn differentials(
         let (full, full_seconds) = back_up(database, folder, BackupMode::Full)?;
         // One page in every hundredth extent.
         let step = EXTENT_PAGES as usize * 100;
-        let changed: Vec<u32> = (1 + round * EXTENT_PAGES..=pages).step_by(step).collect();
+        let changed = (round * EXTENT_PAGES..pages).step_by(step);
+        let changed: Vec<_> = changed.filter_map(PageNumber::from_index).collect();
         for pages in changed.chunks(256) {
             commit(database, pages.iter().copied(), u64::from(round) + 50)?;
         }

@@ -88,6 +88,42 @@ fn a_flipped_bit_of_a_database_imported_with_page_checksums_gives_824_and_its_pl
 }
 
 #[test]
+fn a_damaged_page_of_a_sqlite_file_is_counted_as_in_the_page_engine_and_its_byte_is_given() {
+    let place = Place::new();
+    let (instance, own) = (place.text("instance"), place.path("own.db"));
+    import(&place, "app.db", &["--page-checksums"]);
+    place.succeed(&[
+        "export",
+        "x",
+        "--to",
+        &place.text("own.db"),
+        "--instance",
+        &instance,
+    ]);
+    let page = page_of_rows(&own);
+    flip(&own, page);
+    let run = sql(
+        &place,
+        "CREATE DATABASE own ON (FILENAME = 'D:\\own.db') FOR ATTACH
+GO
+BACKUP DATABASE own TO DISK = 'D:\\own.bak' WITH CHECKSUM",
+    );
+    assert_eq!(run.numbers(), [824, 3013], "{}", run.err);
+    let expected = format!("page (1:{page}) at offset 0x{:x} in", page * PAGE_SIZE);
+    assert!(run.err.contains(&expected), "{expected}: {}", run.err);
+    let run = sql(
+        &place,
+        "BACKUP DATABASE own TO DISK = 'D:\\own.bak' WITH CHECKSUM, CONTINUE_AFTER_ERROR
+GO
+SELECT file_id, page_id FROM msdb.dbo.suspect_pages",
+    );
+    assert_eq!(
+        run.results(),
+        [serde_json::json!([{"file_id": 1, "page_id": page}])]
+    );
+}
+
+#[test]
 fn an_import_without_page_checksums_says_so_and_what_gives_them() {
     let place = Place::new();
     assert!(tells_of_no_checksums(&import(&place, "app.db", &[])));

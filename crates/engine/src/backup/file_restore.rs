@@ -19,7 +19,7 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_base::{FileId, Guid};
+use windlass_base::{ExtentNumber, FileId, Guid, PageNumber};
 
 use super::BackupDescription;
 use super::follow::LogFollower;
@@ -27,12 +27,12 @@ use super::offline::{extents_of, read_log};
 use crate::database::{fingerprint, make_file, refuse_leftovers};
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, PageRefusal, Result};
-use crate::files::{EXTENT_BYTES, FilePage, extent_of, locate_extent};
+use crate::files::{EXTENT_BYTES, extent_at, locate_extent, locate_page};
 use crate::log::header::{Header, Region};
 use crate::log::record::Record;
 use crate::options::FileSpec;
 use crate::storage::{FileSystem, OpenMode, StorageFile};
-use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES, checksum};
+use windlass_base::page::{PAGE_BYTES, checksum};
 
 /// Pages kept in memory while the log is replayed.
 const PAGES_KEPT: usize = 4096;
@@ -58,10 +58,10 @@ struct Staged {
     spec: FileSpec,
     path: PathBuf,
     file: Arc<dyn StorageFile>,
-    /// Extents read from the set, by extent number in the file.
+    /// Extents read from the set.
     written: ExtentMap,
-    /// Extents in use, by extent number in the database.
-    extents: Vec<u32>,
+    /// Extents in use.
+    extents: Vec<ExtentNumber>,
 }
 
 #[derive(Debug)]
@@ -75,7 +75,7 @@ pub struct FileRestore {
     files: Arc<dyn FileSystem>,
     /// By file index.
     staged: BTreeMap<usize, Staged>,
-    pages: BTreeMap<u32, Box<[u8]>>,
+    pages: BTreeMap<PageNumber, Box<[u8]>>,
     follower: LogFollower,
     /// Held because any process that opens the database locks its log.
     _log: Arc<dyn StorageFile>,
@@ -156,10 +156,12 @@ impl FileRestore {
             .write_at(bytes, offset)
             .map_err(|error| EngineError::io("write", &staged.path, error))?;
         let whole = offset.div_ceil(EXTENT_BYTES)..(offset + bytes.len() as u64) / EXTENT_BYTES;
-        for extent in whole {
-            staged
-                .written
-                .set(u32::try_from(extent).unwrap_or(u32::MAX));
+        for at in whole.map(|extent| extent * EXTENT_BYTES) {
+            let extent = extent_at(&self.regions, file_id, at);
+            // What lies beyond the extents in use is not needed.
+            if let Some(extent) = extent.filter(|extent| extent.pages_within(self.page_count) > 0) {
+                staged.written.set(extent);
+            }
         }
         Ok(())
     }
@@ -175,10 +177,13 @@ impl FileRestore {
             page_count,
             ..
         } = self;
-        follower.feed(bytes, &mut |page, record| match page > *page_count {
-            true => Ok(()),
-            false => apply_record(regions, staged, pages, page, record),
-        })
+        follower.feed(
+            bytes,
+            &mut |page, record| match page.is_within(*page_count) {
+                false => Ok(()),
+                true => apply_record(regions, staged, pages, page, record),
+            },
+        )
     }
 
     /// Verifies and syncs the files, once everything has been written. The caller can rename them
@@ -190,16 +195,14 @@ impl FileRestore {
         self.follower.check_end()?;
         write_pages(&self.regions, &self.staged, &mut self.pages)?;
         let have_checksums = self.have_checksums()?;
-        for (&index, staged) in &self.staged {
+        for staged in self.staged.values() {
             for &extent in &staged.extents {
-                let (_, at) = locate_extent(&self.regions, extent);
-                let at = u32::try_from(at).unwrap_or(u32::MAX);
-                if !staged.written.is_set(at) {
-                    return Err(self.refused(index, at, 0, PageRefusal::NotInSet));
+                if !staged.written.is_set(extent) {
+                    return Err(self.refused(extent, 0, PageRefusal::NotInSet));
                 }
             }
             if have_checksums {
-                self.verify(index, staged)?;
+                self.verify(staged)?;
             }
             let fail = |error| EngineError::io("sync", &staged.path, error);
             if self.is_plain {
@@ -220,8 +223,7 @@ impl FileRestore {
     }
 
     fn pages_in(&self, staged: &Staged) -> u64 {
-        let pages =
-            |&extent: &u32| u64::from(EXTENT_PAGES.min(self.page_count - extent * EXTENT_PAGES));
+        let pages = |extent: &ExtentNumber| u64::from(extent.pages_within(self.page_count));
         staged.extents.iter().map(pages).sum()
     }
 
@@ -242,32 +244,30 @@ impl FileRestore {
         Ok(checksum::is_reserved(&head))
     }
 
-    fn verify(&self, index: usize, staged: &Staged) -> Result<()> {
+    fn verify(&self, staged: &Staged) -> Result<()> {
         let mut bytes = vec![0; VERIFY_BYTES.min(EXTENT_BYTES as usize)];
         for &extent in &staged.extents {
             let (_, at) = locate_extent(&self.regions, extent);
-            let read = staged.file.read_at(&mut bytes, at * EXTENT_BYTES);
+            let read = staged.file.read_at(&mut bytes, at.byte_offset());
             let length = read.map_err(|error| EngineError::io("read", &staged.path, error))?;
             bytes[length..].fill(0);
-            let pages = EXTENT_PAGES.min(self.page_count - extent * EXTENT_PAGES) as usize;
-            for (within, page) in bytes.chunks_exact(PAGE_BYTES).take(pages).enumerate() {
+            let pages = bytes.chunks_exact(PAGE_BYTES);
+            for (index, page) in (0..extent.pages_within(self.page_count)).zip(pages) {
                 if let Some((expected, found)) = checksum::mismatch(page) {
                     let refusal = PageRefusal::Damaged { expected, found };
-                    let at = u32::try_from(at).unwrap_or(u32::MAX);
-                    return Err(self.refused(index, at, within as u64, refusal));
+                    return Err(self.refused(extent, index, refusal));
                 }
             }
         }
         Ok(())
     }
 
-    fn refused(&self, index: usize, extent: u32, within: u64, refusal: PageRefusal) -> EngineError {
+    /// About the page with `index` pages before it in its extent.
+    fn refused(&self, extent: ExtentNumber, index: u32, refusal: PageRefusal) -> EngineError {
+        let (file_index, at) = locate_extent(&self.regions, extent);
         EngineError::PageRefused {
             database: self.database.clone(),
-            page: FilePage {
-                file_id: FileId::of_data(index),
-                page: u64::from(extent) * u64::from(EXTENT_PAGES) + within,
-            },
+            page: at.page(file_index, index),
             refusal,
         }
     }
@@ -287,7 +287,7 @@ impl Staged {
         files: &dyn FileSystem,
         header: &Header,
         index: usize,
-        extents: Vec<u32>,
+        extents: Vec<ExtentNumber>,
         beside: &dyn Fn(&Path) -> PathBuf,
     ) -> Result<Self> {
         let spec = header.files[index].clone();
@@ -353,19 +353,18 @@ fn check_existing<'a>(
 fn place<'a>(
     regions: &[Region],
     staged: &'a BTreeMap<usize, Staged>,
-    page: u32,
+    page: PageNumber,
 ) -> (Option<&'a Staged>, u64) {
-    let (index, extent) = locate_extent(regions, extent_of(page));
-    let within = u64::from((page - 1) % EXTENT_PAGES) * PAGE_BYTES as u64;
-    (staged.get(&index), extent * EXTENT_BYTES + within)
+    let (index, offset) = locate_page(regions, page);
+    (staged.get(&index), offset)
 }
 
 /// Replays a record on its page, if that page is in a file being restored.
 fn apply_record(
     regions: &[Region],
     files: &BTreeMap<usize, Staged>,
-    pages: &mut BTreeMap<u32, Box<[u8]>>,
-    page: u32,
+    pages: &mut BTreeMap<PageNumber, Box<[u8]>>,
+    page: PageNumber,
     record: &Record<'_>,
 ) -> Result<()> {
     let (Some(staged), offset) = place(regions, files, page) else {
@@ -390,7 +389,7 @@ fn apply_record(
 fn write_pages(
     regions: &[Region],
     staged: &BTreeMap<usize, Staged>,
-    pages: &mut BTreeMap<u32, Box<[u8]>>,
+    pages: &mut BTreeMap<PageNumber, Box<[u8]>>,
 ) -> Result<()> {
     for (page, content) in std::mem::take(pages) {
         if let (Some(staged), offset) = place(regions, staged, page) {

@@ -3,7 +3,7 @@
 //! Invariant: each block is checked and must chain to the block before it; the log must reach the
 //! end named in the description, or the restore does not finish.
 
-use windlass_base::Guid;
+use windlass_base::{Guid, PageNumber};
 
 use super::BackupDescription;
 use crate::error::{EngineError, Result};
@@ -13,7 +13,7 @@ use crate::log::reader::Chain;
 use crate::log::record::{Record, Records};
 
 /// Called with each page record.
-pub(crate) type OnRecord<'a> = &'a mut dyn FnMut(u32, &Record<'_>) -> Result<()>;
+pub(crate) type OnRecord<'a> = &'a mut dyn FnMut(PageNumber, &Record<'_>) -> Result<()>;
 
 /// The position reached in the log of a backup.
 #[derive(Debug)]

@@ -9,13 +9,12 @@ use std::sync::Arc;
 
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, Result};
-use crate::files::{FilePage, check_regions, extent_of, locate_extent};
+use crate::files::{check_regions, locate_extent};
 use crate::log::header::Header;
 use crate::log::reader::{LogReader, find_end, load_sequences};
 use crate::log::replay::{Replayed, replay};
 use crate::storage::{FileSystem, OpenMode, StorageFile};
-use windlass_base::page::EXTENT_PAGES;
-use windlass_base::{FileId, Guid};
+use windlass_base::{ExtentNumber, FileId, Guid};
 
 /// What a log file says of its database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +76,7 @@ pub(super) fn read_log(log: &Arc<dyn StorageFile>, path: &Path) -> Result<Closed
     }
     let mut redone = ExtentMap::default();
     let Replayed { map, latest } = replay(reader(), &header, path, end, |page, _, _| {
-        redone.set(extent_of(page));
+        redone.set(page.extent());
         Ok(())
     })?;
     Ok(ClosedDatabase {
@@ -92,7 +91,7 @@ pub(super) fn read_log(log: &Arc<dyn StorageFile>, path: &Path) -> Result<Closed
 pub(super) fn extents_of(
     closed: &ClosedDatabase,
     file_ids: &[FileId],
-) -> Result<BTreeMap<usize, Vec<u32>>> {
+) -> Result<BTreeMap<usize, Vec<ExtentNumber>>> {
     let header = &closed.header;
     let mut wanted = BTreeMap::new();
     for &file_id in file_ids {
@@ -108,17 +107,14 @@ pub(super) fn extents_of(
         wanted.insert(index, Vec::new());
     }
     let mut changed = Vec::new();
-    for extent in 0..closed.page_count.div_ceil(EXTENT_PAGES) {
+    for extent in ExtentNumber::all(closed.page_count) {
         let (index, at) = locate_extent(&header.regions, extent);
         let Some(extents) = wanted.get_mut(&index) else {
             continue;
         };
         extents.push(extent);
         if closed.map.is_set(extent) || closed.redone.is_set(extent) {
-            changed.push(FilePage {
-                file_id: FileId::of_data(index),
-                page: at * u64::from(EXTENT_PAGES),
-            });
+            changed.push(at.page(index, 0));
         }
     }
     if changed.is_empty() {

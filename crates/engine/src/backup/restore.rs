@@ -21,9 +21,9 @@ use crate::log::vlf::divide;
 use crate::log::writer::{AppendError, Log, NoRoom, Resume, zero};
 use crate::options::FileSpec;
 use crate::storage::{FileSystem, OpenMode, StorageFile};
-use windlass_base::page::PAGE_BYTES;
+use windlass_base::page::{PAGE_BYTES, PageNumber};
 
-type Pages = BTreeMap<u32, Box<[u8]>>;
+type Pages = BTreeMap<PageNumber, Box<[u8]>>;
 
 /// Pages kept in memory while the log is replayed.
 const PAGES_KEPT: usize = 4096;
@@ -130,7 +130,7 @@ impl Restore {
             return Ok(None);
         }
         let mut content = vec![0; PAGE_BYTES];
-        self.data.read(1, &mut content)?;
+        self.data.read(PageNumber::FIRST, &mut content)?;
         Ok(Some(content))
     }
 
@@ -256,7 +256,12 @@ impl Drop for Made<'_> {
 }
 
 /// Replays a record on its page.
-fn apply_record(data: &DataFiles, pages: &mut Pages, page: u32, record: &Record<'_>) -> Result<()> {
+fn apply_record(
+    data: &DataFiles,
+    pages: &mut Pages,
+    page: PageNumber,
+    record: &Record<'_>,
+) -> Result<()> {
     if pages.len() >= PAGES_KEPT {
         write_pages(data, pages)?;
     }

@@ -35,7 +35,6 @@ use super::copies::CopyInProgress;
 use crate::backup::{BackupDescription, BackupMode, BackupRange};
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, Result};
-use crate::files::extent_of;
 use crate::log::Position;
 use crate::log::header::{DifferentialBase, Header};
 use crate::log::reader::LogReader;
@@ -227,9 +226,13 @@ impl Backup {
             let Some((expected, found)) = checksum::mismatch(content) else {
                 continue;
             };
-            let page = database.data.page_at(range, index as u32);
+            let offset = range.offset + (index * PAGE_BYTES) as u64;
+            let page = database.data.page_at(range.file, offset);
+            let Some(page) = page.filter(|page| page.is_within(self.page_count)) else {
+                continue;
+            };
             // Written while it was read: the log contains its whole image.
-            if page > 0 && page <= self.page_count && !self.copy.is_noted(extent_of(page)) {
+            if !self.copy.is_noted(page.extent()) {
                 on_bad(database.damaged(page, expected, found));
             }
         }

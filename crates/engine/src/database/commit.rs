@@ -21,21 +21,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, MutexGuard};
-use windlass_base::Lsn;
 use windlass_base::page::{PAGE_BYTES, checksum};
+use windlass_base::{Lsn, PageNumber};
 
 use super::Database;
 use super::read::Checksum;
 use super::writer::WriterToken;
 use crate::error::{EngineError, Result};
-use crate::files::extent_of;
 use crate::log::Position;
 use crate::log::record::Group;
 use crate::log::writer::{AppendError, Appended, NoRoom};
 use crate::pool::Change;
 use crate::versions::{Blocked, Commit};
 
-pub(super) type Pages = BTreeMap<u32, Box<[u8]>>;
+pub(super) type Pages = BTreeMap<PageNumber, Box<[u8]>>;
 
 /// Share of the log in use at which a checkpoint is requested.
 const LOG_USED_PERCENT: u64 = 70;
@@ -86,9 +85,9 @@ enum Attempt {
 struct Prepared {
     group: Group,
     /// Each page, with the position of its whole image when it was logged by ranges.
-    changes: Vec<(u32, Option<Position>)>,
+    changes: Vec<(PageNumber, Option<Position>)>,
     /// Pages whose old content readers may need.
-    replaced: Vec<u32>,
+    replaced: Vec<PageNumber>,
 }
 
 impl Database {
@@ -175,12 +174,12 @@ impl Database {
     /// checksums are turned on, the pages not in the transaction also get theirs.
     fn stamp(&self, pages: &mut Pages, base: Commit, page_count: u32) -> Result<bool> {
         let before = self.checksums.are_on();
-        let after = match pages.get(&1) {
+        let after = match pages.get(&PageNumber::FIRST) {
             Some(first) => checksum::is_reserved(first),
             None => before && page_count > 0,
         };
         if after && !before {
-            for page in 2..=page_count.min(base.page_count) {
+            for page in PageNumber::all(page_count.min(base.page_count)).skip(1) {
                 if let Entry::Vacant(entry) = pages.entry(page) {
                     let mut content = vec![0; PAGE_BYTES].into_boxed_slice();
                     self.read_current(page, 0, &mut content, Checksum::Ignored)?;
@@ -210,7 +209,7 @@ impl Database {
         prepared.group.commit(next.page_count, unix_ms);
         let blocked = self.save_versions(&prepared.replaced, next.sequence)?;
         let changed = prepared.changes.iter();
-        self.maps.mark(changed.map(|&(page, _)| extent_of(page)));
+        self.maps.mark(changed.map(|&(page, _)| page.extent()));
         let reserve = self.checkpoint_reserve();
         let appended = match self.log.append(&prepared.group, next.sequence, reserve) {
             Ok(appended) => appended,
@@ -253,14 +252,14 @@ impl Database {
             match looked {
                 // Equal to the stored content. A page that was cut off and added again may differ
                 // on disk.
-                Some((false, _)) if page <= page_count => continue,
+                Some((false, _)) if page.is_within(page_count) => continue,
                 Some((true, Some(first))) => prepared.changes.push((page, Some(first))),
                 _ => {
                     group.page_image(page, content);
                     prepared.changes.push((page, None));
                 }
             }
-            if page <= visible {
+            if page.is_within(visible) {
                 prepared.replaced.push(page);
             }
         }
@@ -269,7 +268,7 @@ impl Database {
 
     /// Saves the replaced content that readers may need. If it exceeds the limit and there are no
     /// readers, new readers are blocked until the commit is published.
-    fn save_versions(&self, replaced: &[u32], sequence: u64) -> Result<Option<Blocked<'_>>> {
+    fn save_versions(&self, replaced: &[PageNumber], sequence: u64) -> Result<Option<Blocked<'_>>> {
         let limit = self.shared.options.version_bytes_max;
         let bytes = replaced.len() as u64 * PAGE_BYTES as u64 + self.versions.bytes();
         if bytes > limit {
@@ -302,7 +301,7 @@ impl Database {
         &self,
         _gate: &Gate<'_>,
         pages: &Pages,
-        changes: &[(u32, Option<Position>)],
+        changes: &[(PageNumber, Option<Position>)],
         appended: Appended,
     ) -> Result<()> {
         let scheduler = self.dirty.scheduler();
@@ -318,7 +317,12 @@ impl Database {
     }
 
     /// Installs a dirty page in the pool, writing other pages if there is no free buffer.
-    pub(super) fn install_page(&self, page: u32, content: &[u8], change: Change) -> Result<()> {
+    pub(super) fn install_page(
+        &self,
+        page: PageNumber,
+        content: &[u8],
+        change: Change,
+    ) -> Result<()> {
         let (key, pool) = (self.key(page), &self.shared.pool);
         let mut attempts = 0_u32;
         while !pool.install_dirty(key, content, change, &self.dirty) {

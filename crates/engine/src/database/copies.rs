@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use windlass_base::ExtentNumber;
 
 use crate::differential::ExtentMap;
 
@@ -45,7 +46,7 @@ impl Copies {
     }
 
     /// Pages of these extents are about to be written.
-    pub(super) fn note(&self, extents: impl Iterator<Item = u32>) {
+    pub(super) fn note(&self, extents: impl Iterator<Item = ExtentNumber>) {
         if !self.any() {
             return;
         }
@@ -64,7 +65,7 @@ impl CopyInProgress {
         self.copies.watching.lock().push(Arc::clone(&self.sync));
     }
 
-    pub(super) fn is_noted(&self, extent: u32) -> bool {
+    pub(super) fn is_noted(&self, extent: ExtentNumber) -> bool {
         self.sync.0.lock().is_set(extent)
     }
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_base::{Guid, checksum};
+use windlass_base::{ExtentNumber, Guid, checksum};
 
 use super::checkpoint::milliseconds;
 use super::{Database, foreign};
@@ -22,7 +22,7 @@ use crate::log::writer::{Resume, zero};
 use crate::options::{CreateDatabase, FileSpec};
 use crate::pool::DatabaseNumber;
 use crate::storage::{FileSystem, OpenMode, RealFileSystem, StorageFile};
-use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES};
+use windlass_base::page::PAGE_BYTES;
 
 /// Minimum size of a log file: the header and four virtual log files.
 pub(crate) const LOG_BYTES_MIN: u64 = LOG_AREA + 4 * VLF_BYTES_MIN;
@@ -305,7 +305,7 @@ impl Database {
         let database = Self::assemble(shared, number, header, data, log_file, resume);
         database.note_checksums(&database.writer_token()?, page_count)?;
         if origin != Origin::New {
-            let extents = 0..page_count.div_ceil(EXTENT_PAGES);
+            let extents = ExtentNumber::all(page_count);
             database.maps.mark(extents);
         }
         database.advance_redo(&database.checkpointer.lock())?;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::{Condvar, Mutex};
+use windlass_base::PageNumber;
 use windlass_base::panic::contained;
 use windlass_io::AlignedBuffer;
 
@@ -18,7 +19,7 @@ use super::Database;
 use crate::dirty::DirtyPages;
 use crate::dispenser::{MERGED_BYTES, PAGE_WRITER, Request};
 use crate::error::{EngineError, Result};
-use crate::files::{Place, extent_of};
+use crate::files::Place;
 use crate::instance::Shared;
 use crate::log::Position;
 use crate::pool::{DatabaseNumber, PageKey, Picked};
@@ -28,7 +29,7 @@ use windlass_base::page::PAGE_BYTES;
 struct Run {
     place: Place,
     buffer: AlignedBuffer,
-    pages: Vec<(u32, Position)>,
+    pages: Vec<(PageNumber, Position)>,
     end: Position,
 }
 
@@ -68,7 +69,7 @@ impl Batch {
 impl Database {
     /// Writes those of `pages` (in order) that are dirty, and waits for all of them. Returns how many
     /// were written. Nothing is synced.
-    pub(crate) fn write_pages(&self, pages: &[u32]) -> Result<u64> {
+    pub(crate) fn write_pages(&self, pages: &[PageNumber]) -> Result<u64> {
         let batch = Arc::new(Batch::default());
         let mut todo = pages.to_vec();
         let mut written = 0;
@@ -85,7 +86,12 @@ impl Database {
     }
 
     /// Picks and submits pages; pages that another thread is writing go to `again`.
-    fn submit_pages(&self, pages: &[u32], batch: &Arc<Batch>, again: &mut Vec<u32>) -> Result<u64> {
+    fn submit_pages(
+        &self,
+        pages: &[PageNumber],
+        batch: &Arc<Batch>,
+        again: &mut Vec<PageNumber>,
+    ) -> Result<u64> {
         let mut run: Option<Run> = None;
         let mut count = 0;
         for &page in pages {
@@ -141,7 +147,7 @@ impl Database {
             .fetch_add(pages.len() as u64, Ordering::Relaxed);
         self.figures.write_requests.fetch_add(1, Ordering::Relaxed);
         self.copies
-            .note(pages.iter().map(|&(page, _)| extent_of(page)));
+            .note(pages.iter().map(|&(page, _)| page.extent()));
         batch.begin();
         let batch = Arc::clone(batch);
         let ending = Ending {
@@ -183,7 +189,11 @@ struct Ending {
 }
 
 impl Ending {
-    fn end(&self, pages: &[(u32, Position)], outcome: std::io::Result<()>) -> Option<EngineError> {
+    fn end(
+        &self,
+        pages: &[(PageNumber, Position)],
+        outcome: std::io::Result<()>,
+    ) -> Option<EngineError> {
         let failure = outcome
             .err()
             .map(|error| EngineError::io("write", &self.path, error));

@@ -42,7 +42,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use windlass_base::{FileId, Guid};
+use windlass_base::{FileId, Guid, PageNumber};
 
 use self::checkpoint::Checkpointer;
 use self::checksums::PageChecksums;
@@ -144,7 +144,7 @@ impl Database {
         self.number
     }
 
-    fn key(&self, page: u32) -> PageKey {
+    fn key(&self, page: PageNumber) -> PageKey {
         PageKey {
             database: self.number,
             page,
@@ -257,7 +257,7 @@ impl Database {
         // Last, so that an earlier failure keeps its own reason.
         self.header.close(&self.log);
         let pages = latest.page_count.max(self.header.page_count());
-        self.shared.pool.forget(self.number, 1..=pages);
+        self.shared.pool.forget(self.number, PageNumber::all(pages));
         // Background work may keep the files open a moment longer.
         self.data.unlock()?;
         let fail = |error| EngineError::lock(&self.log_path(), error);

@@ -27,14 +27,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_base::page::{PAGE_BYTES, checksum};
-use windlass_base::{FileId, Guid};
+use windlass_base::{FileId, FilePage, Guid, PageNumber};
 use windlass_io::AlignedBuffer;
 
 use super::Database;
+use crate::backup::BackupDescription;
 use crate::backup::follow::LogFollower;
-use crate::backup::{BackupDescription, BackupRange};
 use crate::error::{EngineError, PageRefusal, Result};
-use crate::files::{FilePage, extent_of};
 use crate::log::record::Record;
 
 #[derive(Debug)]
@@ -50,9 +49,9 @@ pub struct PageRestore {
     database: Arc<Database>,
     set: Guid,
     /// By page of the database.
-    pages: BTreeMap<u32, Wanted>,
+    pages: BTreeMap<PageNumber, Wanted>,
     /// The same pages by the names that users give them.
-    names: BTreeMap<FilePage, u32>,
+    names: BTreeMap<FilePage, PageNumber>,
     follower: LogFollower,
 }
 
@@ -77,7 +76,7 @@ impl Database {
         for &name in pages {
             names.insert(name, self.page_named(name)?);
         }
-        let wanted = |(&name, &page): (&FilePage, &u32)| {
+        let wanted = |(&name, &page): (&FilePage, &PageNumber)| {
             let content = None;
             (page, Wanted { name, content })
         };
@@ -92,9 +91,8 @@ impl Database {
         Ok(restore)
     }
 
-    /// The database page for a page of a data file, to be passed to
-    /// [`Database::begin_page_restore`]. The two numbers differ if there are several files.
-    fn page_named(&self, name: FilePage) -> Result<u32> {
+    /// The page of the database at a place in a data file.
+    fn page_named(&self, name: FilePage) -> Result<PageNumber> {
         let refuse = |refusal| EngineError::PageRefused {
             database: self.name.clone(),
             page: name,
@@ -111,15 +109,11 @@ impl Database {
         if name.page >= pages {
             return Err(refuse(PageRefusal::BeyondEnd));
         }
-        let place = BackupRange {
-            file: name.file_id,
-            offset: name.page * PAGE_BYTES as u64,
-            bytes: PAGE_BYTES,
-        };
-        match self.data.page_at(&place, 0) {
-            page if page > 0 && page <= self.versions.latest().page_count => Ok(page),
-            _ => Err(refuse(PageRefusal::BeyondEnd)),
-        }
+        let page_count = self.versions.latest().page_count;
+        let offset = name.byte_offset(PAGE_BYTES);
+        let page = self.data.page_at(name.file_id, offset);
+        page.filter(|page| page.is_within(page_count))
+            .ok_or_else(|| refuse(PageRefusal::BeyondEnd))
     }
 
     fn not_the_base(&self, set: Guid) -> EngineError {
@@ -142,12 +136,12 @@ impl PageRestore {
         let map = database.maps.current();
         let mut changed = Vec::new();
         for (&page, wanted) in &self.pages {
-            if page > page_count {
+            if !page.is_within(page_count) {
                 return Err(self.refuse(wanted, PageRefusal::BeyondEnd));
             }
             let pool = &database.shared.pool;
             let is_dirty = pool.look(database.key(page), |_, first| first.is_some());
-            if map.is_set(extent_of(page)) || is_dirty == Some(true) {
+            if map.is_set(page.extent()) || is_dirty == Some(true) {
                 changed.push(wanted.name);
             }
         }
@@ -185,7 +179,7 @@ impl PageRestore {
         file_id: FileId,
         offset: u64,
         bytes: u64,
-    ) -> impl Iterator<Item = (FilePage, u32)> {
+    ) -> impl Iterator<Item = (FilePage, PageNumber)> {
         let page_bytes = PAGE_BYTES as u64;
         let first = offset.div_ceil(page_bytes);
         let end = (offset.saturating_add(bytes) / page_bytes).max(first);
@@ -198,7 +192,7 @@ impl PageRestore {
     pub fn take(&mut self, file_id: FileId, offset: u64, bytes: &[u8]) {
         let found: Vec<_> = self.names_in(file_id, offset, bytes.len() as u64).collect();
         for (name, page) in found {
-            let start = (name.page * PAGE_BYTES as u64 - offset) as usize;
+            let start = (name.byte_offset(PAGE_BYTES) - offset) as usize;
             if let Some(wanted) = self.pages.get_mut(&page) {
                 wanted.content = Some(bytes[start..start + PAGE_BYTES].into());
             }
@@ -260,7 +254,7 @@ impl PageRestore {
         for &page in self.pages.keys() {
             database.shared.pool.replaced(database.key(page));
         }
-        if self.pages.contains_key(&1) {
+        if self.pages.contains_key(&PageNumber::FIRST) {
             database.note_checksums(&writer, database.versions.latest().page_count)?;
         }
         Ok(self.pages.len() as u64)
@@ -268,7 +262,10 @@ impl PageRestore {
 
     /// Fails for pages that the set does not contain or that are damaged in it.
     fn verify(&self) -> Result<()> {
-        let first = self.pages.get(&1).and_then(|w| w.content.as_deref());
+        let first = self
+            .pages
+            .get(&PageNumber::FIRST)
+            .and_then(|w| w.content.as_deref());
         let have_checksums = match first {
             Some(first) => checksum::is_reserved(first),
             None => self.database.checksums.are_on(),

@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use windlass_base::FileId;
 use windlass_base::page::{PAGE_BYTES, checksum};
+use windlass_base::{FileId, FilePage, PageNumber};
 use windlass_io::AlignedBuffer;
 
 use super::Database;
@@ -69,7 +69,7 @@ impl Database {
     /// Copies a part of the current version of a page, from the pool or from disk.
     pub(super) fn read_current(
         &self,
-        page: u32,
+        page: PageNumber,
         offset: usize,
         buffer: &mut [u8],
         check: Checksum,
@@ -110,26 +110,31 @@ impl Database {
 
     /// Whether the page must have a valid checksum on disk. A page that was cut off and is still
     /// needed by an older snapshot may date from before checksums were turned on.
-    fn carries_checksum(&self, page: u32) -> bool {
-        self.checksums.are_on() && page <= self.versions.latest().page_count
+    fn carries_checksum(&self, page: PageNumber) -> bool {
+        self.checksums.are_on() && page.is_within(self.versions.latest().page_count)
     }
 
-    pub(super) fn damaged(&self, page: u32, expected: u64, found: u64) -> EngineError {
+    pub(super) fn damaged(&self, page: PageNumber, expected: u64, found: u64) -> EngineError {
         let place = self.data.place(page);
         EngineError::PageChecksum {
             database: self.name.clone(),
-            file: FileId::of_data(place.index),
-            path: self.data.path(place.index),
             page,
-            file_page: place.offset / PAGE_BYTES as u64,
+            file_page: FilePage::at_byte(FileId::of_data(place.index), place.offset, PAGE_BYTES),
+            path: self.data.path(place.index),
             expected,
             found,
         }
     }
 
-    fn read_at(&self, commit: Commit, page: u32, offset: usize, buffer: &mut [u8]) -> Result<()> {
+    fn read_at(
+        &self,
+        commit: Commit,
+        page: PageNumber,
+        offset: usize,
+        buffer: &mut [u8],
+    ) -> Result<()> {
         self.check_online()?;
-        if page == 0 || page > commit.page_count || offset + buffer.len() > PAGE_BYTES {
+        if !page.is_within(commit.page_count) || offset + buffer.len() > PAGE_BYTES {
             return Err(EngineError::NoSuchPage {
                 database: self.name.clone(),
                 page,
@@ -151,7 +156,13 @@ impl Database {
         outcome
     }
 
-    fn read_version(&self, commit: Commit, page: u32, offset: usize, buffer: &mut [u8]) -> bool {
+    fn read_version(
+        &self,
+        commit: Commit,
+        page: PageNumber,
+        offset: usize,
+        buffer: &mut [u8],
+    ) -> bool {
         let found = self.versions.find(page, commit.sequence);
         if let Some(content) = &found {
             buffer.copy_from_slice(&content[offset..offset + buffer.len()]);
@@ -163,7 +174,7 @@ impl Database {
     pub(super) fn note_checksums(&self, writer: &WriterToken, page_count: u32) -> Result<()> {
         let mut head = [0; 100];
         if page_count > 0 {
-            self.read_current(1, 0, &mut head, Checksum::Ignored)?;
+            self.read_current(PageNumber::FIRST, 0, &mut head, Checksum::Ignored)?;
         }
         self.checksums.note(writer, &head);
         Ok(())
@@ -218,13 +229,13 @@ impl ReadSnapshot {
         self.database.versions.latest() == self.commit
     }
 
-    /// Copies page `page` (from 1) into `buffer` of [`PAGE_BYTES`] bytes.
-    pub fn read_page(&self, page: u32, buffer: &mut [u8]) -> Result<()> {
+    /// Copies a page into `buffer` of [`PAGE_BYTES`] bytes.
+    pub fn read_page(&self, page: PageNumber, buffer: &mut [u8]) -> Result<()> {
         self.read_part(page, 0, buffer)
     }
 
-    /// Copies a part of page `page`, from byte `offset` in it.
-    pub fn read_part(&self, page: u32, offset: usize, buffer: &mut [u8]) -> Result<()> {
+    /// Copies a part of a page, from byte `offset` in it.
+    pub fn read_part(&self, page: PageNumber, offset: usize, buffer: &mut [u8]) -> Result<()> {
         self.database.read_at(self.commit, page, offset, buffer)
     }
 

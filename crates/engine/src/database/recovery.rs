@@ -19,7 +19,7 @@ use super::read::Checksum;
 use super::{Database, create, foreign, open_files};
 use crate::differential::DifferentialMaps;
 use crate::error::{EngineError, Result};
-use crate::files::DataFiles;
+use crate::files::{DataFiles, page_count_of};
 use crate::instance::Shared;
 use crate::log::Position;
 use crate::log::header::{Fingerprint, Header};
@@ -31,7 +31,7 @@ use crate::options::OpenDatabase;
 use crate::pool::{Change, DatabaseNumber};
 use crate::storage::{OpenMode, SECTOR_BYTES, StorageFile};
 use crate::versions::Versions;
-use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES};
+use windlass_base::page::{ExtentNumber, PAGE_BYTES, PageNumber};
 
 /// Minimum log bytes replayed for a useful measurement.
 const MEASURED_BYTES: u64 = 1 << 20;
@@ -129,7 +129,7 @@ impl Database {
         self.data.ensure(latest.page_count)?;
         if changed {
             // Another program wrote to the file while it was closed, which no map records.
-            self.maps.mark(0..latest.page_count.div_ceil(EXTENT_PAGES));
+            self.maps.mark(ExtentNumber::all(latest.page_count));
             foreign::take_over(&self.data, latest.page_count)?;
         }
         self.versions = Versions::new(latest);
@@ -150,7 +150,7 @@ impl Database {
     }
 
     /// Replays the record of a page into the pool.
-    fn redo(&self, page: u32, group: Position, record: &Record<'_>) -> Result<()> {
+    fn redo(&self, page: PageNumber, group: Position, record: &Record<'_>) -> Result<()> {
         let mut content = [0; PAGE_BYTES];
         if let Record::PageRanges { .. } = record {
             self.read_current(page, 0, &mut content, Checksum::Ignored)?;
@@ -227,13 +227,12 @@ fn reopened_pages(header: &Header, data: &DataFiles) -> Result<u32> {
             let bytes = file
                 .len()
                 .map_err(|error| EngineError::io("open", &path, error))?;
-            if bytes % PAGE_BYTES as u64 != 0 {
-                return Err(EngineError::Corrupt {
-                    path,
-                    what: format!("{bytes} bytes are not whole pages of {PAGE_BYTES}"),
-                });
-            }
-            Ok((bytes / PAGE_BYTES as u64) as u32)
+            page_count_of(bytes).ok_or_else(|| EngineError::Corrupt {
+                path,
+                what: format!(
+                    "{bytes} bytes are not whole pages of {PAGE_BYTES}, or too many of them"
+                ),
+            })
         }
         _ => Ok(header.page_count),
     }

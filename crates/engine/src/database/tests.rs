@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use windlass_base::{FileId, Guid, PAGE_BYTES};
+use windlass_base::{ExtentNumber, FileId, FilePage, Guid, PAGE_BYTES, PageNumber};
 
 use super::Database;
 use crate::backup::BackupMode;
 use crate::error::{EngineError, Result};
-use crate::files::FilePage;
 use crate::log::header::{Header, SLOT_BYTES};
 use crate::log::writer::NoRoom;
 use crate::options::{CreateDatabase, FileSpec, Growth, InstanceOptions};
@@ -37,8 +36,9 @@ fn create(folder: &Path) -> (Arc<Instance>, Arc<Database>) {
 
 fn write(database: &Arc<Database>) -> Result<()> {
     let mut writer = database.begin_write(&database.begin_read())?;
-    let fill = writer.page_count() as u8;
-    writer.write_page(writer.page_count() + 1, &[fill; PAGE_BYTES])?;
+    let page_count = writer.page_count();
+    let added = PageNumber::from_index(page_count).unwrap();
+    writer.write_page(added, &[page_count as u8; PAGE_BYTES])?;
     writer.commit().map(|_| ())
 }
 
@@ -192,7 +192,8 @@ fn an_offline_database_is_not_changed_and_not_written() {
     let (_instance, database) = create(folder.path());
     let snapshot = database.begin_read();
     let mut open = database.begin_write(&snapshot).unwrap();
-    open.write_page(1, &[9; PAGE_BYTES]).unwrap();
+    open.write_page(PageNumber::FIRST, &[9; PAGE_BYTES])
+        .unwrap();
     database.log.fail(EngineError::Invalid("first".to_owned()));
     database.log.fail(EngineError::Invalid("second".to_owned()));
     assert_eq!(database.offline_reason(), Some("first"));
@@ -208,7 +209,7 @@ fn an_offline_database_is_not_changed_and_not_written() {
         database.set_target_recovery_time(None),
         database.add_file(&spec),
         database.begin_backup(BackupMode::Full).map(|_| ()),
-        snapshot.read_page(1, &mut content),
+        snapshot.read_page(PageNumber::FIRST, &mut content),
         database.header.write(&database.log, &database.data, |_| {}),
         database.close(),
     ];
@@ -235,10 +236,10 @@ fn extents_written_under_a_copy_are_noted_and_the_file_is_not_cut() {
     let (_instance, database) = create(folder.path());
     let copy = database.copies.begin();
     copy.watch();
-    assert!(!copy.is_noted(0));
+    assert!(!copy.is_noted(ExtentNumber(0)));
     write(&database).unwrap();
     database.checkpoint().unwrap();
-    assert!(copy.is_noted(0));
+    assert!(copy.is_noted(ExtentNumber(0)));
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
     writer.truncate(1).unwrap();
     writer.commit().unwrap();

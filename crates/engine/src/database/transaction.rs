@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use windlass_base::Lsn;
+use windlass_base::{Lsn, PageNumber};
 
 use super::Database;
 use super::commit::Pages;
@@ -61,20 +61,20 @@ impl WriteTransaction {
         self.page_count
     }
 
-    /// Copies page `page`, with the changes of this transaction.
-    pub fn read_page(&self, page: u32, buffer: &mut [u8]) -> Result<()> {
+    /// Copies a page, with the changes of this transaction.
+    pub fn read_page(&self, page: PageNumber, buffer: &mut [u8]) -> Result<()> {
         self.read_part(page, 0, buffer)
     }
 
-    /// Copies a part of page `page`, from byte `offset` in it.
-    pub fn read_part(&self, page: u32, offset: usize, buffer: &mut [u8]) -> Result<()> {
-        let inside = page > 0 && page <= self.page_count && offset + buffer.len() <= PAGE_BYTES;
+    /// Copies a part of a page, from byte `offset` in it.
+    pub fn read_part(&self, page: PageNumber, offset: usize, buffer: &mut [u8]) -> Result<()> {
+        let inside = page.is_within(self.page_count) && offset + buffer.len() <= PAGE_BYTES;
         match self.pages.get(&page) {
             Some(content) if inside => {
                 buffer.copy_from_slice(&content[offset..offset + buffer.len()]);
                 Ok(())
             }
-            None if inside && page > self.snapshot.page_count() => {
+            None if inside && !page.is_within(self.snapshot.page_count()) => {
                 buffer.fill(0);
                 Ok(())
             }
@@ -87,17 +87,17 @@ impl WriteTransaction {
         }
     }
 
-    /// Replaces page `page` (from 1) with `content` of [`PAGE_BYTES`] bytes. A page after the last
+    /// Replaces a page with `content` of [`PAGE_BYTES`] bytes. A page after the last
     /// one extends the database; pages in between that are never written are zero.
-    pub fn write_page(&mut self, page: u32, content: &[u8]) -> Result<()> {
-        if page == 0 || content.len() != PAGE_BYTES {
+    pub fn write_page(&mut self, page: PageNumber, content: &[u8]) -> Result<()> {
+        if content.len() != PAGE_BYTES {
             return Err(EngineError::Invalid(format!(
-                "page {page} with {} bytes; pages are counted from 1 and have {PAGE_BYTES}",
+                "page {page} with {} bytes; pages have {PAGE_BYTES}",
                 content.len()
             )));
         }
-        if page > self.page_count {
-            self.truncate(page)?;
+        if !page.is_within(self.page_count) {
+            self.truncate(page.sqlite())?;
         }
         match self.pages.get_mut(&page) {
             Some(kept) => kept.copy_from_slice(content),
@@ -110,9 +110,11 @@ impl WriteTransaction {
 
     /// Sets the number of pages; pages that are added are zero.
     pub fn truncate(&mut self, page_count: u32) -> Result<()> {
-        let _cut = self.pages.split_off(&page_count.saturating_add(1));
+        if let Some(end) = PageNumber::from_index(page_count) {
+            let _cut = self.pages.split_off(&end);
+        }
         // Data on disk after the end may come from an earlier, longer state.
-        for page in self.page_count + 1..=page_count {
+        for page in (self.page_count..page_count).filter_map(PageNumber::from_index) {
             self.pages.insert(page, vec![0; PAGE_BYTES].into());
         }
         self.page_count = page_count;

@@ -7,11 +7,12 @@ use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use windlass_base::{Guid, Lsn, checksum};
+use windlass_base::{ExtentNumber, Guid, Lsn, checksum};
 
 use super::Position;
 use super::vlf::Vlf;
 use crate::error::{EngineError, Result};
+use crate::files::FileExtent;
 use crate::options::{FileSpec, Growth};
 use crate::storage::StorageFile;
 use windlass_base::bytes::{Reader, Writer};
@@ -29,9 +30,9 @@ pub const MAGIC: &[u8; 8] = b"WLLOG001";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Region {
     /// First extent of the database in it.
-    pub(crate) first_extent: u32,
+    pub(crate) first_extent: ExtentNumber,
     /// For each file of the region: its index, and the extent in it where the region starts.
-    pub(crate) files: Vec<(u16, u32)>,
+    pub(crate) files: Vec<(u16, FileExtent)>,
 }
 
 /// The full backup on which differential ones are based.
@@ -103,11 +104,11 @@ impl Header {
         }
         out.u16(self.regions.len() as u16);
         for region in &self.regions {
-            out.u32(region.first_extent);
+            out.u32(region.first_extent.0);
             out.u16(region.files.len() as u16);
             for &(file, extent) in &region.files {
                 out.u16(file);
-                out.u32(extent);
+                out.u32(extent.0);
             }
         }
         out.u16(self.vlfs.len() as u16);
@@ -166,8 +167,10 @@ impl Header {
             files: list(input, read_spec)?,
             regions: list(input, |input| {
                 Some(Region {
-                    first_extent: input.u32()?,
-                    files: list(input, |input| Some((input.u16()?, input.u32()?)))?,
+                    first_extent: ExtentNumber(input.u32()?),
+                    files: list(input, |input| {
+                        Some((input.u16()?, FileExtent(input.u32()?)))
+                    })?,
                 })
             })?,
             vlfs: list(input, |input| {
@@ -286,8 +289,8 @@ mod tests {
             log: FileSpec::log("l", "/l"),
             files: vec![FileSpec::data("a", "/a"), FileSpec::data("b", "/b")],
             regions: vec![Region {
-                first_extent: 0,
-                files: vec![(0, 0), (1, 0)],
+                first_extent: ExtentNumber(0),
+                files: vec![(0, FileExtent(0)), (1, FileExtent(0))],
             }],
             vlfs: super::super::vlf::divide(LOG_AREA, 1 << 20),
         };

@@ -6,7 +6,7 @@
 
 use super::Position;
 use windlass_base::bytes::{Reader, Writer};
-use windlass_base::page::PAGE_BYTES;
+use windlass_base::page::{PAGE_BYTES, PageNumber};
 
 const PAGE_IMAGE: u8 = 1;
 const PAGE_RANGES: u8 = 2;
@@ -22,13 +22,13 @@ const GAP_BYTES: usize = 8;
 pub(crate) enum Record<'a> {
     /// The whole page; the bytes after `content` are zero.
     PageImage {
-        page: u32,
+        page: PageNumber,
         /// Its bytes without trailing zeros.
         content: &'a [u8],
     },
     /// Byte ranges of a page: `(offset u16, length u16, bytes)` each.
     PageRanges {
-        page: u32,
+        page: PageNumber,
         /// The ranges as stored, checked to be inside the page.
         ranges: &'a [u8],
     },
@@ -67,18 +67,18 @@ impl Group {
         self.ends.push(self.bytes.len());
     }
 
-    pub(crate) fn page_image(&mut self, page: u32, content: &[u8]) {
+    pub(crate) fn page_image(&mut self, page: PageNumber, content: &[u8]) {
         let used = content.iter().rposition(|&byte| byte != 0);
         self.record(|out| {
             out.u8(PAGE_IMAGE);
-            out.u32(page);
+            out.u32(page.sqlite());
             out.text(&content[..used.map_or(0, |last| last + 1)]);
         });
     }
 
     /// Logs the bytes in which `new` differs from `old`, or the whole page if they would take half of it
     /// or more. Returns false, and logs nothing, if they are equal.
-    pub(crate) fn page_change(&mut self, page: u32, old: &[u8], new: &[u8]) -> bool {
+    pub(crate) fn page_change(&mut self, page: PageNumber, old: &[u8], new: &[u8]) -> bool {
         let ranges = changed_ranges(old, new);
         let stored: usize = ranges.iter().map(|&(start, end)| 4 + end - start).sum();
         if ranges.is_empty() {
@@ -90,7 +90,7 @@ impl Group {
         }
         self.record(|out| {
             out.u8(PAGE_RANGES);
-            out.u32(page);
+            out.u32(page.sqlite());
             out.u16(stored as u16);
             for (start, end) in ranges {
                 out.u16(start as u16);
@@ -205,9 +205,8 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Pages are counted from 1.
-fn page_number(input: &mut Reader<'_>) -> Option<u32> {
-    input.u32().filter(|&page| page > 0)
+fn page_number(input: &mut Reader<'_>) -> Option<PageNumber> {
+    PageNumber::from_sqlite(input.u32()?)
 }
 
 fn ranges_fit(ranges: &[u8]) -> bool {
@@ -241,6 +240,10 @@ impl<'a> Iterator for Records<'a> {
 mod tests {
     use super::*;
 
+    fn page(number: u32) -> PageNumber {
+        PageNumber::from_sqlite(number).unwrap()
+    }
+
     #[test]
     fn ranges_turn_the_old_page_into_the_new_one() {
         let old = vec![3; PAGE_BYTES];
@@ -250,9 +253,9 @@ mod tests {
         new[4000..4100].fill(9);
         new[PAGE_BYTES - 1] = 8;
         let mut group = Group::default();
-        assert!(group.page_change(7, &old, &new));
-        assert!(!group.page_change(7, &new, &new));
-        group.page_image(8, &[0; PAGE_BYTES]);
+        assert!(group.page_change(page(7), &old, &new));
+        assert!(!group.page_change(page(7), &new, &new));
+        group.page_image(page(8), &[0; PAGE_BYTES]);
         group.commit(8, 1);
         assert!(group.bytes.len() < 200, "{}", group.bytes.len());
         let records: Vec<_> = Records::new(&group.bytes).map(Option::unwrap).collect();
@@ -276,7 +279,7 @@ mod tests {
         assert_eq!(
             Records::new(&outside).next().flatten(),
             Some(Record::PageRanges {
-                page: 1,
+                page: page(1),
                 ranges: &[0xFF, 0x1F, 1, 0, 7]
             })
         );

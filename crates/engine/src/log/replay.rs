@@ -13,8 +13,8 @@ use super::reader::LogReader;
 use super::record::{Record, Records};
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, Result};
-use crate::files::extent_of;
 use crate::versions::Commit;
+use windlass_base::PageNumber;
 
 /// The state that the log leads to.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) fn replay(
     header: &Header,
     path: &Path,
     end: Position,
-    mut on_page: impl FnMut(u32, Position, &Record<'_>) -> Result<()>,
+    mut on_page: impl FnMut(PageNumber, Position, &Record<'_>) -> Result<()>,
 ) -> Result<Replayed> {
     let mut map = ExtentMap::default();
     let mut latest = Commit {
@@ -55,7 +55,7 @@ pub(crate) fn replay(
                 Record::PageImage { page, .. } | Record::PageRanges { page, .. } => {
                     on_page(page, group, &record)?;
                     if block.position > header.checkpoint {
-                        map.set(extent_of(page));
+                        map.set(page.extent());
                     }
                 }
                 Record::MapPart { first, bytes } => map.merge(first, bytes),

@@ -28,6 +28,8 @@ mod partition;
 use partition::Partition;
 pub(crate) use partition::{Change, Picked};
 
+use windlass_base::PageNumber;
+
 use crate::dirty::{DirtyPages, WriteEnd};
 use crate::error::{EngineError, Result};
 use crate::log::Position;
@@ -41,14 +43,23 @@ pub(crate) struct DatabaseNumber(pub(crate) u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PageKey {
     pub(crate) database: DatabaseNumber,
-    /// Page of the database, from 1.
-    pub(crate) page: u32,
+    pub(crate) page: PageNumber,
 }
 
 impl PageKey {
+    /// The key in one word, which is never 0.
+    fn to_word(self) -> u64 {
+        u64::from(self.database.0) << 32 | u64::from(self.page.sqlite())
+    }
+
+    fn from_word(word: u64) -> Option<Self> {
+        let page = PageNumber::from_sqlite(word as u32)?;
+        let database = DatabaseNumber((word >> 32) as u32);
+        Some(Self { database, page })
+    }
+
     fn hash(self) -> u64 {
-        let word = u64::from(self.database.0) << 32 | u64::from(self.page);
-        let mixed = word.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mixed = self.to_word().wrapping_mul(0x9E37_79B9_7F4A_7C15);
         mixed ^ (mixed >> 32)
     }
 }
@@ -71,9 +82,9 @@ pub(crate) struct Pool {
 #[derive(Debug, Default)]
 pub(crate) struct Swept {
     /// Dirty pages of the database, in no order.
-    pub(crate) dirty: Vec<u32>,
+    pub(crate) dirty: Vec<PageNumber>,
     /// Pages of the database being written.
-    pub(crate) writing: Vec<u32>,
+    pub(crate) writing: Vec<PageNumber>,
     pub(crate) visited: u64,
 }
 
@@ -232,7 +243,7 @@ impl Pool {
     }
 
     /// Drops all pages of a closed database; no dirty page may still be needed.
-    pub(crate) fn forget(&self, database: DatabaseNumber, pages: impl Iterator<Item = u32>) {
+    pub(crate) fn forget(&self, database: DatabaseNumber, pages: impl Iterator<Item = PageNumber>) {
         for page in pages {
             let key = PageKey { database, page };
             self.partition(key).write().remove(key);
@@ -266,7 +277,7 @@ mod tests {
     fn key(page: u32) -> PageKey {
         PageKey {
             database: OWN,
-            page,
+            page: PageNumber::from_sqlite(page).unwrap(),
         }
     }
 
@@ -308,7 +319,7 @@ mod tests {
         pool.install_dirty(key(1), &[2; PAGE_BYTES], at(1), &dirty);
         pool.pick(key(1), &mut buffer, &dirty);
         pool.written(key(1), None, &dirty);
-        pool.forget(OWN, 1..=1);
+        pool.forget(OWN, PageNumber::all(1));
         assert!(pool.was_written(key(1), writes));
         assert!(!pool.install_clean(key(1), &[0; PAGE_BYTES], writes));
         assert!(pool.read(key(1), 0, &mut buffer).is_err());

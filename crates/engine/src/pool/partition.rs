@@ -101,16 +101,9 @@ impl Partition {
         &self.buckets[(key.hash() & mask) as usize]
     }
 
-    fn name(key: PageKey) -> u64 {
-        u64::from(key.database.0) << 32 | u64::from(key.page)
-    }
-
-    fn key(&self, slot: u32) -> PageKey {
-        let name = self.word(slot, NAME);
-        PageKey {
-            database: DatabaseNumber((name >> 32) as u32),
-            page: name as u32,
-        }
+    /// The page in a slot; `None` if the slot is free.
+    fn key(&self, slot: u32) -> Option<PageKey> {
+        PageKey::from_word(self.word(slot, NAME))
     }
 
     /// Writes begun in this partition so far.
@@ -127,7 +120,7 @@ impl Partition {
         let mut link = self.bucket(key).load(Relaxed);
         while link != 0 {
             let slot = link - 1;
-            if self.word(slot, NAME) == Self::name(key) {
+            if self.word(slot, NAME) == key.to_word() {
                 return Some(slot);
             }
             link = self.next(slot);
@@ -165,7 +158,7 @@ impl Partition {
         } else {
             self.evict()?
         };
-        self.set(slot, NAME, Self::name(key));
+        self.set(slot, NAME, key.to_word());
         let bucket = self.bucket(key);
         let link = u64::from(bucket.load(Relaxed)) << 32 | REFERENCED;
         bucket.store(slot + 1, Relaxed);
@@ -191,7 +184,8 @@ impl Partition {
     }
 
     fn unlink(&self, slot: u32) {
-        let bucket = self.bucket(self.key(slot));
+        let Some(key) = self.key(slot) else { return };
+        let bucket = self.bucket(key);
         let after = self.next(slot);
         if bucket.load(Relaxed) == slot + 1 {
             bucket.store(after, Relaxed);
@@ -276,8 +270,8 @@ impl Partition {
     pub(super) fn dirty(&self, limit: usize) -> Vec<PageKey> {
         (0..self.used)
             .filter(|&slot| self.has(slot, DIRTY) && !self.has(slot, WRITING))
+            .filter_map(|slot| self.key(slot))
             .take(limit)
-            .map(|slot| self.key(slot))
             .collect()
     }
 
@@ -295,16 +289,16 @@ impl Partition {
         }
         let part = &rest[..count.min(rest.len())];
         for descriptor in part {
-            let name = descriptor[NAME].load(Relaxed);
-            if (name >> 32) as u32 != database.0 || name == 0 {
+            let key = PageKey::from_word(descriptor[NAME].load(Relaxed));
+            let Some(key) = key.filter(|key| key.database == database) else {
                 continue;
-            }
+            };
             let flags = descriptor[LINK].load(Relaxed) & FLAGS;
             if flags & DIRTY != 0 {
-                swept.dirty.push(name as u32);
+                swept.dirty.push(key.page);
             }
             if flags & WRITING != 0 {
-                swept.writing.push(name as u32);
+                swept.writing.push(key.page);
             }
         }
         swept.visited += part.len() as u64;

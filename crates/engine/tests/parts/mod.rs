@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_base::{FileId, Guid, PAGE_BYTES};
+use windlass_base::{FileId, FilePage, Guid, PAGE_BYTES, PageNumber};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     BackupDescription, BackupMode, BackupRange, CreateDatabase, Database, DifferentialBase,
-    EngineError, FilePage, FileSpec, Instance, InstanceOptions, OpenDatabase, Restore,
+    EngineError, FileSpec, Instance, InstanceOptions, OpenDatabase, Restore,
 };
 
 /// A backup as stored on its media.
@@ -40,6 +40,10 @@ pub(crate) fn create(instance: &Arc<Instance>, folder: &Path) -> Arc<Database> {
     instance.create_database(&request).unwrap()
 }
 
+pub(crate) fn at(number: u32) -> PageNumber {
+    PageNumber::from_sqlite(number).unwrap()
+}
+
 /// Page 1 says that every page carries its checksum.
 pub(crate) fn content(page: u32, fill: u8) -> Vec<u8> {
     let mut content = vec![fill ^ page as u8; PAGE_BYTES];
@@ -54,7 +58,7 @@ pub(crate) fn content(page: u32, fill: u8) -> Vec<u8> {
 pub(crate) fn write(database: &Arc<Database>, pages: impl Iterator<Item = u32>, fill: u8) {
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
     for page in pages {
-        writer.write_page(page, &content(page, fill)).unwrap();
+        writer.write_page(at(page), &content(page, fill)).unwrap();
     }
     writer.commit().unwrap();
 }
@@ -79,7 +83,7 @@ pub(crate) fn numbers() -> impl FnMut(u32) -> u32 {
 
 pub(crate) fn read(database: &Arc<Database>, page: u32) -> Result<Vec<u8>, EngineError> {
     let mut content = vec![0; PAGE_BYTES];
-    database.begin_read().read_page(page, &mut content)?;
+    database.begin_read().read_page(at(page), &mut content)?;
     Ok(content)
 }
 

@@ -21,16 +21,15 @@ pub(crate) fn engine_message(error: &EngineError) -> Message {
             table::cannot_open_file(path.display(), os_error(source))
         }
         EngineError::PageChecksum {
-            file,
-            path,
             file_page,
+            path,
             expected,
             found,
             ..
         } => table::logical_consistency(
             format!("incorrect checksum (expected: 0x{expected:016x}; actual: 0x{found:016x})"),
-            format!("({file}:{file_page})"),
-            format!("0x{:x}", file_page * PAGE_BYTES as u64),
+            file_page,
+            format!("0x{:x}", file_page.byte_offset(PAGE_BYTES)),
             path.display(),
         ),
         EngineError::LogFull {

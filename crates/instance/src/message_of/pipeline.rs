@@ -4,7 +4,7 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_base::panic::Panicked;
 use windlass_crypt::Error as CryptError;
-use windlass_pipeline::{Damage, DamagedChunks, DigestError, Error};
+use windlass_pipeline::{Damage, DamagedChunks, DamagedPage, DigestError, Error};
 
 use super::{device_message, media_message, needed_base, os_error, source_message};
 
@@ -80,12 +80,9 @@ fn message(error: &Error) -> Message {
             given,
         } => table::block_size_incompatible(device, found, given),
         Error::SetIncomplete { device, .. } => table::set_incomplete(device),
-        Error::PageDamaged(page) => table::logical_consistency(
-            "incorrect checksum",
-            format!("({}:{})", page.file_id, page.page),
-            "its place",
-            &page.file,
-        ),
+        Error::PageDamaged(DamagedPage { page, offset, file }) => {
+            table::logical_consistency("incorrect checksum", page, format!("0x{offset:x}"), file)
+        }
         Error::FrameTooLarge { .. } => table::internal_consistency(),
         Error::Crypt(source) => table::encryption_failed(source),
         Error::Key { device, source } => key_message(device, source),

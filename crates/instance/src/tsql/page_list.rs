@@ -1,8 +1,7 @@
 //! The list of `RESTORE ... PAGE = '1:57, 2:31'`.
 
 use windlass_base::message::table;
-use windlass_base::{FileId, Message};
-use windlass_engine::FilePage;
+use windlass_base::{FileId, FilePage, Message};
 
 /// Parses the list. Pages listed twice stay in it twice.
 ///

@@ -47,20 +47,13 @@ fn damage_met(session: &mut Session, failure: Failure) -> Failure {
     let Some(damage) = open.take_damage(&name) else {
         return failure;
     };
-    if let EngineError::PageChecksum {
-        file, file_page, ..
-    } = damage
+    if let EngineError::PageChecksum { file_page, .. } = damage
         && let Ok(Some(record)) = session.instance.database(&name)
     {
         let catalog = session.instance.catalog_mut();
         // If recording fails, the damage is still reported.
-        let _noted = catalog.suspect_page(
-            record.database_id,
-            file.0,
-            file_page,
-            BAD_CHECKSUM,
-            Moment::now().0,
-        );
+        let _noted =
+            catalog.suspect_page(record.database_id, file_page, BAD_CHECKSUM, Moment::now().0);
     }
     Failure {
         messages: vec![engine_message(&damage)],

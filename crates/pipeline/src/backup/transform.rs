@@ -238,16 +238,13 @@ impl Transform<'_> {
             .files()
             .iter()
             .find(|file| file.id == frame.file_id);
-        let name = file
-            .map(|file| file.physical_name.clone())
-            .unwrap_or_default();
         let bytes = &frame.buffer[..frame.bytes];
         self.snapshot
             .check_pages(frame.file_id, frame.offset, bytes, &mut |page| {
                 let damaged = DamagedPage {
-                    file_id: frame.file_id,
                     page,
-                    file: name.clone(),
+                    offset: file.map_or(0, |file| page.byte_offset(file.page_bytes as usize)),
+                    file: file.map_or_else(String::new, |file| file.physical_name.clone()),
                 };
                 let mut all = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
                 if all.len() < DAMAGED_PAGES_MAX {

@@ -29,15 +29,11 @@ fn a_page_with_a_wrong_checksum_stops_a_backup_that_asks_for_checksums() {
     let plain = in_extents(request(&devices, Compression::NONE));
     let wanted = checking(plain.clone(), OnDamage::Stop);
     let error = backup(&wanted, Box::new(broken()), &Unobserved).unwrap_err();
-    let Error::PageDamaged(DamagedPage {
-        file_id,
-        page,
-        file,
-    }) = &error
-    else {
+    let Error::PageDamaged(DamagedPage { page, offset, file }) = &error else {
         panic!("{error}");
     };
-    assert_eq!((*file_id, *page), (1, 19));
+    assert_eq!(page.to_string(), "(1:19)");
+    assert_eq!(*offset, 19 * 4096);
     assert!(file.ends_with("app.db"), "{file}");
     assert!(!devices[0].file().unwrap().exists(), "no media");
     // Without the option nothing is reported.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use windlass_base::PAGE_BYTES;
+use windlass_base::{PAGE_BYTES, PageNumber};
 use windlass_codec::Compression;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
@@ -40,16 +40,20 @@ pub(crate) fn create(folder: &Path) -> Arc<Database> {
 fn commit(database: &Arc<Database>, pages: impl Iterator<Item = u32>, number: u8) {
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
     for page in pages {
-        writer.write_page(page, &[number; PAGE_BYTES]).unwrap();
+        writer.write_page(at(page), &[number; PAGE_BYTES]).unwrap();
     }
     writer.commit().unwrap();
+}
+
+fn at(number: u32) -> PageNumber {
+    PageNumber::from_sqlite(number).unwrap()
 }
 
 fn page(database: &Arc<Database>, number: u32) -> Vec<u8> {
     let mut content = vec![0; PAGE_BYTES];
     database
         .begin_read()
-        .read_page(number, &mut content)
+        .read_page(at(number), &mut content)
         .unwrap();
     content
 }

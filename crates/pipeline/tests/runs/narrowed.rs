@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use windlass_base::{PAGE_BYTES, checksum};
+use windlass_base::{PAGE_BYTES, PageNumber, checksum};
 use windlass_codec::{Compression, Encoder, Filter, Stored};
 use windlass_crypt::{Cipher, Identity, KeyRing, Recipient, SigningKey};
 use windlass_engine::BackupMode;
@@ -109,7 +109,7 @@ fn text_in_a_database_of_the_page_engine_is_narrowed() {
         .map(|at| if at % 2 == 0 { b'w' } else { 0 })
         .collect();
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
-    for page in 1..=600 {
+    for page in PageNumber::all(600) {
         writer.write_page(page, &text).unwrap();
     }
     writer.commit().unwrap();

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use windlass_base::page::pages_of;
+use windlass_base::{FileId, FilePage};
 use windlass_io::DirectFile;
 use windlass_source::{DatabaseIdentity, FileRanges, Position, Snapshot, SourceFile};
 
@@ -95,11 +96,22 @@ impl Snapshot for Troubled {
             Err(error) => self.inner.amend(file_id, offset, buffer, Err(error)),
         }
     }
-    fn check_pages(&self, file_id: u16, offset: u64, bytes: &[u8], on_bad: &mut dyn FnMut(u64)) {
+    fn check_pages(
+        &self,
+        file_id: u16,
+        offset: u64,
+        bytes: &[u8],
+        on_bad: &mut dyn FnMut(FilePage),
+    ) {
         assert_eq!(file_id, 1);
         let pages = pages_of(offset)..pages_of(offset + bytes.len() as u64);
         let is_within = |page: &u64| pages.contains(page);
-        self.bad_pages.clone().filter(is_within).for_each(on_bad);
+        let named = |page| FilePage {
+            file_id: FileId(file_id),
+            page,
+        };
+        let bad = self.bad_pages.clone().filter(is_within);
+        bad.map(named).for_each(on_bad);
     }
     fn has_page_checksums(&self) -> bool {
         true

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use windlass_base::{FileId, Guid, Lsn, PAGE_BYTES};
+use windlass_base::{FileId, FilePage, Guid, Lsn, PAGE_BYTES};
 use windlass_engine::{
     Backup, BackupMode, BackupRange, Database, FileDescription, LogCopy, PhaseReport,
 };
@@ -216,7 +216,13 @@ impl Snapshot for EngineSnapshot {
         Ok(())
     }
 
-    fn check_pages(&self, file_id: u16, offset: u64, bytes: &[u8], on_bad: &mut dyn FnMut(u64)) {
+    fn check_pages(
+        &self,
+        file_id: u16,
+        offset: u64,
+        bytes: &[u8],
+        on_bad: &mut dyn FnMut(FilePage),
+    ) {
         let Ok(range) = self.range(file_id, offset, bytes.len()) else {
             return;
         };

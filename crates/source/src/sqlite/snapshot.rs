@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::Connection;
 use windlass_base::page::checksum::{self, CHECKSUM_BYTES};
-use windlass_base::{EXTENT_BYTES, FileId};
+use windlass_base::{EXTENT_BYTES, FileId, FilePage};
 use windlass_io::DirectFile;
 use windlass_media::SourceKind;
 
@@ -313,16 +313,22 @@ impl Snapshot for SqliteSnapshot {
         overlay.map_or(Ok(()), |overlay| overlay.apply(offset, buffer))
     }
 
-    fn check_pages(&self, _file_id: u16, offset: u64, bytes: &[u8], on_bad: &mut dyn FnMut(u64)) {
+    fn check_pages(
+        &self,
+        file_id: u16,
+        offset: u64,
+        bytes: &[u8],
+        on_bad: &mut dyn FnMut(FilePage),
+    ) {
         let page_bytes = self.files[0].page_bytes as usize;
         if !self.page_checksums {
             return;
         }
-        let first = offset / page_bytes as u64 + 1;
         // A partial page at the end of the file does not count.
         for (index, page) in bytes.chunks_exact(page_bytes).enumerate() {
             if !checksum::is_valid(page) {
-                on_bad(first + index as u64);
+                let at = offset + (index * page_bytes) as u64;
+                on_bad(FilePage::at_byte(FileId(file_id), at, page_bytes));
             }
         }
     }
@@ -426,14 +432,14 @@ mod tests {
             let bad = |from: usize| {
                 let mut bad = Vec::new();
                 snapshot.check_pages(FILE_ID, from as u64, &bytes[from..], &mut |page| {
-                    bad.push(page);
+                    bad.push(page.to_string());
                 });
                 bad
             };
-            assert_eq!(bad(0), bad(3 * 1024), "page numbers are those of the file");
+            assert_eq!(bad(0), bad(3 * 1024), "pages are those of the file");
             (snapshot.has_page_checksums(), bad(0))
         };
-        assert_eq!(bad_pages(&bytes), (true, vec![8]));
+        assert_eq!(bad_pages(&bytes), (true, vec!["(1:7)".to_owned()]));
         let mut first = bytes.clone();
         first[100] ^= 1;
         assert_eq!(bad_pages(&first), (false, vec![]), "not even the first one");

@@ -7,6 +7,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use windlass_base::PageNumber;
+
 use super::descriptors::FileId;
 use super::ffi::WalIndexHeader;
 use super::file_error;
@@ -33,7 +35,7 @@ pub(super) struct Overlay {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct NewestFrame {
-    page: u32,
+    page: PageNumber,
     /// From 1, as `SQLite` counts.
     frame: u32,
 }
@@ -157,7 +159,7 @@ impl Overlay {
         let page_bytes = u64::from(self.page_bytes);
         let end = offset + buffer.len() as u64;
         for newest in self.frames_within(offset, buffer.len()) {
-            let page_start = (u64::from(newest.page) - 1) * page_bytes;
+            let page_start = newest.page.byte_offset(self.page_bytes as usize);
             let (from, to) = (page_start.max(offset), (page_start + page_bytes).min(end));
             let in_log = self.frame_offset(newest.frame) + FRAME_HEADER_BYTES as u64;
             let part = &mut buffer[(from - offset) as usize..(to - offset) as usize];
@@ -183,17 +185,17 @@ impl Overlay {
     }
 
     fn add(&mut self, frame_header: &[u8], frame: u32) {
-        self.newest.push(NewestFrame {
-            page: be32(frame_header, 0),
-            frame,
-        });
+        // No page has the number 0.
+        let page = PageNumber::from_sqlite(be32(frame_header, 0));
+        self.newest
+            .extend(page.map(|page| NewestFrame { page, frame }));
     }
 
     /// Keeps the last frame of each page, and none of pages that a later commit truncated.
     fn keep_newest(&mut self) {
         let page_count = self.page_count;
         self.newest
-            .retain(|newest| (1..=page_count).contains(&newest.page));
+            .retain(|newest| newest.page.is_within(page_count));
         self.newest
             .sort_unstable_by_key(|newest| (newest.page, std::cmp::Reverse(newest.frame)));
         self.newest.dedup_by_key(|newest| newest.page);
@@ -202,15 +204,15 @@ impl Overlay {
 
     fn frames_within(&self, offset: u64, bytes: usize) -> &[NewestFrame] {
         let page_bytes = u64::from(self.page_bytes);
-        let first = offset / page_bytes + 1;
-        let last = (offset + bytes as u64).div_ceil(page_bytes);
-        let from = self
-            .newest
-            .partition_point(|newest| u64::from(newest.page) < first);
-        let to = self
-            .newest
-            .partition_point(|newest| u64::from(newest.page) <= last);
-        self.newest.get(from..to).unwrap_or_default()
+        let first = offset / page_bytes;
+        let end = (offset + bytes as u64).div_ceil(page_bytes);
+        let before = |index: u64| {
+            self.newest
+                .partition_point(|newest| u64::from(newest.page.index()) < index)
+        };
+        self.newest
+            .get(before(first)..before(end))
+            .unwrap_or_default()
     }
 
     fn frame_offset(&self, frame: u32) -> u64 {

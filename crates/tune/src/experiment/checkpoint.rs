@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, json};
-use windlass_base::PAGE_BYTES;
 use windlass_base::size::Bytes;
+use windlass_base::{PAGE_BYTES, PageNumber};
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_engine::storage::RealFileSystem;
@@ -207,8 +207,10 @@ fn create(
     };
     let database = instance.create_database(&request).map_err(engine_error)?;
     let pages = pages_of(bytes);
-    for first in (1..=pages).step_by(256) {
-        commit(&database, (first..=pages).take(256), 1).map_err(engine_error)?;
+    for first in (0..pages).step_by(256) {
+        let next = (first..pages).take(256);
+        let next = next.filter_map(PageNumber::from_index);
+        commit(&database, next, 1).map_err(engine_error)?;
     }
     Ok(database)
 }
@@ -219,14 +221,14 @@ fn pages_of(bytes: u64) -> u32 {
 
 fn commit(
     database: &Arc<Database>,
-    pages: impl Iterator<Item = u32>,
+    pages: impl Iterator<Item = PageNumber>,
     fill: u64,
 ) -> Result<(), EngineError> {
     let mut writer = database.begin_write(&database.begin_read())?;
     let mut content = [0; PAGE_BYTES];
     for page in pages {
         for word in content.chunks_exact_mut(64) {
-            word[..8].copy_from_slice(&(fill ^ u64::from(page)).to_le_bytes());
+            word[..8].copy_from_slice(&(fill ^ u64::from(page.sqlite())).to_le_bytes());
         }
         writer.write_page(page, &content)?;
     }
@@ -236,7 +238,7 @@ fn commit(
 /// Makes some pages dirty, then backs up to a file: measures a whole BACKUP, synced.
 fn back_up(subject: &Subject, device: &DeviceAddress, round: usize) -> Result<Measured, Error> {
     let database = &subject.database;
-    let dirty = (1..=pages_of(subject.bytes)).step_by(DIRTY_SHARE);
+    let dirty = PageNumber::all(pages_of(subject.bytes)).step_by(DIRTY_SHARE);
     // The content must differ from all earlier runs: a page written with its old content does not
     // become dirty.
     let fill = 2 * (round as u64 + 1) + u64::from(subject.place == Place::Nul);

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use windlass_base::PAGE_BYTES;
 use windlass_base::panic::contained;
+use windlass_base::{PAGE_BYTES, PageNumber};
 use windlass_engine::{Database, EngineError, ReadSnapshot};
 use windlass_io::{Access, AlignedBuffer, DirectFile, directory};
 
@@ -85,8 +85,9 @@ fn copy(snapshot: &ReadSnapshot, file: &DirectFile, next: &AtomicU32) -> Result<
             return Ok(());
         }
         let content = &mut buffer[..count as usize * PAGE_BYTES];
-        for (index, page) in content.chunks_exact_mut(PAGE_BYTES).enumerate() {
-            snapshot.read_page(first + index as u32 + 1, page)?;
+        let pages = (first..first + count).filter_map(PageNumber::from_index);
+        for (page, content) in pages.zip(content.chunks_exact_mut(PAGE_BYTES)) {
+            snapshot.read_page(page, content)?;
         }
         file.write_at(content, u64::from(first) * PAGE_BYTES as u64)
             .map_err(|error| io_error("write", file.path(), &error))?;

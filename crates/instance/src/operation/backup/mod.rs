@@ -402,7 +402,11 @@ impl BackupOperation<'_> {
             return;
         }
         for page in report.damaged.iter().take(DAMAGED_PAGES_REPORTED) {
-            sink.message(table::page_mismatch(page.file_id, page.page, &page.file));
+            sink.message(table::page_mismatch(
+                page.page.file_id,
+                page.page.page,
+                &page.file,
+            ));
         }
         if report.damaged.len() > DAMAGED_PAGES_REPORTED {
             let more = report.damaged.len() - DAMAGED_PAGES_REPORTED;
@@ -425,14 +429,9 @@ impl BackupOperation<'_> {
         let of = base::backed_up(&self.record, &report.set, request.media.is_discarded());
         let catalog = self.session.instance.catalog_mut();
         let is_base = catalog.record_backup(&record, Some(&of));
-        let suspect = report.damaged.iter().try_for_each(|page| {
-            catalog.suspect_page(
-                self.record.database_id,
-                page.file_id,
-                page.page,
-                BAD_CHECKSUM,
-                Moment::now().0,
-            )
+        let suspect = report.damaged.iter().try_for_each(|damaged| {
+            let now = Moment::now().0;
+            catalog.suspect_page(self.record.database_id, damaged.page, BAD_CHECKSUM, now)
         });
         for error in [is_base.as_ref().err(), suspect.as_ref().err()]
             .into_iter()

@@ -93,7 +93,7 @@ impl PartRestore<'_> {
         let noted = files.iter().try_for_each(|file| {
             let database_id = self.record.database_id;
             let catalog = self.session.instance.catalog_mut();
-            catalog.file_restored(database_id, file.file_id.0.into(), now)
+            catalog.file_restored(database_id, file.file_id, now)
         });
         if noted.is_err() {
             sink.message(table::history_not_written());

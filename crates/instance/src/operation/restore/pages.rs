@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use windlass_base::message::table;
-use windlass_base::{FileId, Moment, PAGE_BYTES};
+use windlass_base::{FileId, FilePage, Moment, PAGE_BYTES};
 use windlass_catalog::{RestoreFileRecord, RestoreType};
-use windlass_engine::{Database, FilePage, PageRestore};
+use windlass_engine::{Database, PageRestore};
 use windlass_pipeline::{Selection, restore_selected};
 use windlass_source::Error as SourceError;
 
@@ -69,13 +69,9 @@ impl PartRestore<'_> {
     /// Updates `suspect_pages` and the history. A failure here does not affect the restored pages.
     fn remember_pages(&mut self, database: &Database, pages: &[FilePage], sink: &mut dyn Sink) {
         let now = Moment::now().0;
-        let noted = pages.iter().try_for_each(|page| {
-            self.session.instance.catalog_mut().page_restored(
-                self.record.database_id,
-                page.file_id.0.into(),
-                page.page,
-                now,
-            )
+        let noted = pages.iter().try_for_each(|&page| {
+            let catalog = self.session.instance.catalog_mut();
+            catalog.page_restored(self.record.database_id, page, now)
         });
         if noted.is_err() {
             sink.message(table::history_not_written());

@@ -1,9 +1,9 @@
 //! Restores parts of a page engine database: what single pages and data files have in common.
 
 use windlass_base::message::table;
-use windlass_base::{FileId, Guid, Message};
+use windlass_base::{FileId, FilePage, Guid, Message};
 use windlass_catalog::{DatabaseRecord, DatabaseState};
-use windlass_engine::{EngineError, FilePage};
+use windlass_engine::EngineError;
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::OnDamage;
 use windlass_source::Recovery;

@@ -141,7 +141,12 @@ fn a_range_is_covered_when_each_of_its_pages_is_in_the_log() {
     fs::write(&path, &log).unwrap();
     let mut overlay = Overlay::leftover(&path).unwrap().unwrap();
     let frames = [2, 3, 4, 7, 9, 10];
-    overlay.newest = frames.map(|page| NewestFrame { page, frame: 1 }).into();
+    overlay.newest = frames
+        .map(|page| NewestFrame {
+            page: PageNumber::from_sqlite(page).unwrap(),
+            frame: 1,
+        })
+        .into();
     overlay.page_count = 12;
     for (first, last) in (1..=12_u32).flat_map(|first| (first..=12).map(move |l| (first, l))) {
         let (offset, bytes) = (
@@ -151,7 +156,7 @@ fn a_range_is_covered_when_each_of_its_pages_is_in_the_log() {
         let all = (first..=last).all(|page| frames.contains(&page));
         assert_eq!(overlay.covers(offset, bytes), all, "{first} to {last}");
         let within = overlay.frames_within(offset, bytes);
-        let within: Vec<u32> = within.iter().map(|newest| newest.page).collect();
+        let within: Vec<u32> = within.iter().map(|newest| newest.page.sqlite()).collect();
         let named = frames
             .into_iter()
             .filter(|page| (first..=last).contains(page));
