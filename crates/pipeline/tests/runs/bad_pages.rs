@@ -1,5 +1,6 @@
 //! Pages whose own checksums are wrong, and what SQLite's check found: a backup stops, or says so.
 
+use windlass_base::PAGE_BYTES;
 use windlass_codec::Compression;
 use windlass_pipeline::{
     BackupRequest, DamagedPage, Error, Integrity, OnDamage, Unobserved, backup,
@@ -33,7 +34,7 @@ fn a_page_with_a_wrong_checksum_stops_a_backup_that_asks_for_checksums() {
         panic!("{error}");
     };
     assert_eq!(page.to_string(), "(1:19)");
-    assert_eq!(*offset, 19 * 4096);
+    assert_eq!(*offset, 19 * PAGE_BYTES as u64);
     assert!(file.ends_with("app.db"), "{file}");
     assert!(!devices[0].file().unwrap().exists(), "no media");
     // Without the option nothing is reported.
