@@ -77,20 +77,25 @@ const TUNED_HIGH: &[(ZSTD_cParameter, c_int)] = &[
     (ZSTD_cParameter::ZSTD_c_searchLog, 6),
 ];
 
-/// For LOW on narrowed text, whose characters are one byte.
-const NARROWED_LOW: &[(ZSTD_cParameter, c_int)] = &[
-    WINDOW_OF_4_MIB,
-    SIX_BYTES,
-    (ZSTD_cParameter::ZSTD_c_hashLog, 15),
-];
+// Narrowed text has one byte for a character and no zeros, so smaller tables, which stay in the core's own cache,
+// find as much.
+
+const NARROWED_LEAST: &[(ZSTD_cParameter, c_int)] = &[WINDOW_OF_4_MIB];
+
+const NARROWED_LOW: &[(ZSTD_cParameter, c_int)] =
+    &[WINDOW_OF_4_MIB, (ZSTD_cParameter::ZSTD_c_hashLog, 15)];
 
 const NARROWED_MEDIUM: &[(ZSTD_cParameter, c_int)] = &[
     WINDOW_OF_8_MIB,
-    (ZSTD_cParameter::ZSTD_c_hashLog, 18),
-    (ZSTD_cParameter::ZSTD_c_chainLog, 17),
+    (ZSTD_cParameter::ZSTD_c_hashLog, 17),
+    (ZSTD_cParameter::ZSTD_c_chainLog, 14),
 ];
 
-const NARROWED_HIGH: &[(ZSTD_cParameter, c_int)] = TUNED_HIGH;
+const NARROWED_HIGH: &[(ZSTD_cParameter, c_int)] = &[
+    WINDOW_OF_8_MIB,
+    SIX_BYTES,
+    (ZSTD_cParameter::ZSTD_c_searchLog, 5),
+];
 
 impl ZstdChoice {
     pub(crate) fn of(effort: Effort, filter: Filter) -> Self {
@@ -100,13 +105,14 @@ impl ZstdChoice {
             context_bytes: context_mib << 20,
         };
         match (effort, filter) {
-            (Effort::Least, _) => choice(1, &[], 1),
+            (Effort::Least, Filter::None) => choice(1, &[], 1),
+            (Effort::Least, Filter::Narrow) => choice(1, NARROWED_LEAST, 1),
             (Effort::Low, Filter::None) => choice(3, TUNED_LOW, 3),
             (Effort::Medium, Filter::None) => choice(7, TUNED_MEDIUM, 16),
             (Effort::High, Filter::None) => choice(9, TUNED_HIGH, 28),
             (Effort::Low, Filter::Narrow) => choice(1, NARROWED_LOW, 1),
             (Effort::Medium, Filter::Narrow) => choice(3, NARROWED_MEDIUM, 2),
-            (Effort::High, Filter::Narrow) => choice(9, NARROWED_HIGH, 28),
+            (Effort::High, Filter::Narrow) => choice(9, NARROWED_HIGH, 20),
         }
     }
 

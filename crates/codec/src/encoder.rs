@@ -130,6 +130,14 @@ impl Encoder {
         }
     }
 
+    /// Compresses the following chunks without filters: for comparisons.
+    pub fn turn_filters_off(&mut self) {
+        match &mut self.method {
+            Method::None | Method::Xpress(_) => {}
+            Method::Zstd(_, narrowing) | Method::Deflate(_, narrowing) => narrowing.turn_off(),
+        }
+    }
+
     /// The compression of this encoder, with the level filled in.
     pub fn compression(&self) -> Compression {
         self.compression

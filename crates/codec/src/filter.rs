@@ -52,35 +52,49 @@ impl fmt::Display for Filter {
 }
 
 /// The share of a chunk, in thousandths, that narrowing must remove to be used: with less, the list of
-/// runs and the text cut in two cost as much as the zeros.
+/// runs costs as much as the zeros, or more.
 const REMOVED_MIN: usize = 150;
 
 /// Narrows chunks into memory of its own.
 #[derive(Debug, Default)]
-pub(crate) struct Narrowing(Buffer);
+pub(crate) struct Narrowing {
+    form: Buffer,
+    is_off: bool,
+}
 
 impl Narrowing {
-    /// The narrowed form of a chunk, or the chunk itself if that is better. Both chunk and `list`, which is
-    /// overwritten, are at most `frame_bytes_max` long; memory for that is taken when first needed.
+    /// Leaves all chunks as they are from now on.
+    pub(crate) fn turn_off(&mut self) {
+        self.is_off = true;
+    }
+
+    /// The narrowed form of a chunk, or the chunk itself if that is better. `temporary` is as long as the
+    /// chunk, and is overwritten. No chunk is longer than `frame_bytes_max`; memory for that is taken when
+    /// it is first needed.
     pub(crate) fn filter<'a>(
         &'a mut self,
         chunk: &'a [u8],
         frame_bytes_max: usize,
-        list: &mut [u8],
+        temporary: &mut [u8],
     ) -> (&'a [u8], Filter) {
-        match self.narrow(chunk, frame_bytes_max, list) {
+        match self.narrow(chunk, frame_bytes_max, temporary) {
             Some(form) => (form, Filter::Narrow),
             None => (chunk, Filter::None),
         }
     }
 
-    fn narrow(&mut self, chunk: &[u8], frame_bytes_max: usize, list: &mut [u8]) -> Option<&[u8]> {
-        if narrow::promise(chunk) < REMOVED_MIN {
+    fn narrow(
+        &mut self,
+        chunk: &[u8],
+        frame_bytes_max: usize,
+        temporary: &mut [u8],
+    ) -> Option<&[u8]> {
+        if self.is_off || narrow::promise(chunk) < REMOVED_MIN {
             return None;
         }
         let bytes_max = chunk.len() - chunk.len() * REMOVED_MIN / 1000;
-        let form = self.0.of(frame_bytes_max)?;
-        let bytes = narrow::narrow(chunk, bytes_max, form, list)?;
+        let form = self.form.of(frame_bytes_max)?;
+        let bytes = narrow::narrow(chunk, bytes_max, form, temporary)?;
         form.get(..bytes)
     }
 }

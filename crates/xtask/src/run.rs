@@ -1,6 +1,6 @@
 //! Runs other programs, one step at a time, and reports which one failed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
@@ -30,18 +30,23 @@ pub(crate) fn execute(name: &str, command: &mut Command) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the benchmark programs on one database.
+/// Runs the benchmark programs: on one database, or on a large one with UTF-16 text, the codecs also on one
+/// with UTF-8 text and on the small databases of the shared data.
 pub(crate) fn bench(database: Option<&Path>) -> Result<(), String> {
-    let built;
-    let database = if let Some(path) = database {
-        path
-    } else {
-        built = stackoverflow_like()?;
-        &built
+    let (database, others) = match database {
+        Some(path) => (path.to_owned(), Vec::new()),
+        None => {
+            let others = vec![stackoverflow_like("utf8")?, shared()?.join("data/sqlite")];
+            (stackoverflow_like("utf16le")?, others)
+        }
     };
     let database = database.display().to_string();
-    for program in ["codec", "end-to-end"] {
-        let arguments = [
+    let others: Vec<_> = others
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    for (program, others) in [("codec", others), ("end-to-end", Vec::new())] {
+        let mut arguments = vec![
             "run",
             "--release",
             "--package",
@@ -51,6 +56,7 @@ pub(crate) fn bench(database: Option<&Path>) -> Result<(), String> {
             "--",
             &database,
         ];
+        arguments.extend(others.iter().map(String::as_str));
         step(program, "cargo", &arguments)?;
     }
     Ok(())
@@ -68,24 +74,36 @@ pub(crate) const MODEL_CHECKS: [&str; 8] = [
     "model::",
 ];
 
-/// Builds the large realistic database with the script in the shared data.
-fn stackoverflow_like() -> Result<std::path::PathBuf, String> {
+/// The folder of real databases that are not part of the repository.
+fn shared() -> Result<PathBuf, String> {
     let shared = std::env::var("WINDLASS_SHARED").unwrap_or_else(|_| "../shared".to_owned());
-    let script = Path::new(&shared).join("data/build_big.py");
-    if !script.exists() {
-        return Err(format!(
+    let shared = PathBuf::from(shared);
+    match shared.is_dir() {
+        true => Ok(shared),
+        false => Err(format!(
             "{} is absent: name a database, or set WINDLASS_SHARED",
-            script.display()
-        ));
+            shared.display()
+        )),
     }
-    let path = Path::new("target").join("stackoverflow-1000.db");
+}
+
+/// Builds a large realistic database with the script in the shared data.
+fn stackoverflow_like(encoding: &str) -> Result<PathBuf, String> {
+    let script = shared()?.join("data/build_big.py");
+    let path = Path::new("target").join(format!("stackoverflow-1000-{encoding}.db"));
     if !path.exists() {
         let (script, out) = (script.display().to_string(), path.display().to_string());
-        step(
-            "building a database",
-            "python3",
-            &[&script, "--out", &out, "--size-mb", "1000", "--quiet"],
-        )?;
+        let arguments = [
+            &script,
+            "--out",
+            &out,
+            "--size-mb",
+            "1000",
+            "--quiet",
+            "--encoding",
+            encoding,
+        ];
+        step("building a database", "python3", &arguments)?;
     }
     Ok(path)
 }

@@ -5,9 +5,9 @@
 //! pairs (x, 0) with x not zero, and records where the runs were. Text in records starts at odd and
 //! at even offsets, so a run starts at any byte.
 //!
-//! The *narrowed form* of a chunk is described in `docs/codecs.md`: the length of the body, the body,
-//! the list of runs. It is always shorter than the chunk; a chunk that this does not hold for, or
-//! that gains little, is compressed as it is.
+//! The *narrowed form* of a chunk is described in `docs/codecs.md`: the text, the other bytes, the list
+//! of runs. It is always shorter than the chunk; a chunk that this does not hold for, or that gains
+//! little, is compressed as it is.
 //!
 //! Invariants:
 //! 1. [`widen`] reverses [`narrow`].
@@ -36,8 +36,8 @@ use self::sse2::Sse2 as Best;
 /// Pairs of the shortest run: a shorter one would save less than its entry in the list takes.
 const RUN_PAIRS_MIN: usize = 4;
 
-/// Bytes of the length before the body.
-const LENGTH_BYTES: usize = 4;
+/// Bytes of the two lengths before the text: its own, and that of the other bytes.
+const HEAD_BYTES: usize = 8;
 
 /// Bytes that a copy of a short piece moves at once; the rest is overwritten later.
 const PIECE_BYTES: usize = 32;
@@ -60,14 +60,14 @@ trait Kernel {
 }
 
 /// Writes the narrowed form of `chunk` to the start of `output` and returns its length; `None` unless it
-/// is at most `bytes_max` long. `output` is as long as the chunk; `list`, too, is overwritten.
+/// is at most `bytes_max` long. `output` and `temporary`, which is overwritten, are as long as the chunk.
 pub(crate) fn narrow(
     chunk: &[u8],
     bytes_max: usize,
     output: &mut [u8],
-    list: &mut [u8],
+    temporary: &mut [u8],
 ) -> Option<usize> {
-    narrow_with::<Best>(chunk, bytes_max, output, list)
+    narrow_with::<Best>(chunk, bytes_max, output, temporary)
 }
 
 /// Fills `chunk` with what `form` is the narrowed form of.
@@ -88,11 +88,17 @@ pub(crate) fn promise(chunk: &[u8]) -> usize {
 const SAMPLES: usize = 64;
 const SAMPLE_BYTES: usize = 512;
 
+/// Where a sample lies in its part of the chunk, in parts of 2^16: this much further than the one before,
+/// the golden section. Pages begin at regular distances, and without text.
+const SAMPLE_STEP: usize = 40_503;
+
 fn promise_with<K: Kernel>(chunk: &[u8]) -> usize {
-    let distance = (chunk.len() / SAMPLES).max(SAMPLE_BYTES);
+    let part_bytes = (chunk.len() / SAMPLES).max(SAMPLE_BYTES);
     let (mut seen, mut removed) = (0, 0);
-    for start in chunk.chunks(distance) {
-        let piece = &start[..start.len().min(SAMPLE_BYTES)];
+    for (index, part) in chunk.chunks(part_bytes).enumerate() {
+        let room = part.len().saturating_sub(SAMPLE_BYTES);
+        let start = room * (index * SAMPLE_STEP % 65_536) / 65_536;
+        let piece = &part[start..part.len().min(start + SAMPLE_BYTES)];
         seen += piece.len();
         removed += K::count(piece);
     }
@@ -103,67 +109,85 @@ fn narrow_with<K: Kernel>(
     chunk: &[u8],
     bytes_max: usize,
     output: &mut [u8],
-    list: &mut [u8],
+    temporary: &mut [u8],
 ) -> Option<usize> {
-    let body = output.get_mut(LENGTH_BYTES..)?;
+    // The list is made behind all space that the text can take. A form that is no longer than its chunk has
+    // a list that fits there.
+    let (text, list) = output.split_at_mut_checked(HEAD_BYTES + chunk.len() / 2)?;
     let mut list = Writer::new(list);
-    let (mut read, mut written) = (0, 0);
+    let (mut read, mut text_bytes, mut other_bytes) = (0, HEAD_BYTES, 0);
     while let Some(start) = K::find(chunk, read) {
-        copy(&chunk[read..], body.get_mut(written..)?, start - read)?;
-        written += start - read;
-        let pairs = K::squeeze(&chunk[start..], body.get_mut(written..)?);
-        written += pairs;
-        list.push(start - read, pairs - RUN_PAIRS_MIN)?;
+        let gap = start - read;
+        copy(&chunk[read..], temporary.get_mut(other_bytes..)?, gap)?;
+        let pairs = K::squeeze(&chunk[start..], text.get_mut(text_bytes..)?);
+        list.push(gap, pairs - RUN_PAIRS_MIN)?;
+        other_bytes += gap;
+        text_bytes += pairs;
         read = start + 2 * pairs;
     }
-    let rest = &chunk[read..];
-    body.get_mut(written..)?
-        .get_mut(..rest.len())?
-        .copy_from_slice(rest);
-    written += rest.len();
-    let list = list.bytes();
-    body.get_mut(written..)?
-        .get_mut(..list.len())?
-        .copy_from_slice(list);
-    output[..LENGTH_BYTES].copy_from_slice(&u32::try_from(written).ok()?.to_le_bytes());
-    let bytes = LENGTH_BYTES + written + list.len();
-    (bytes <= bytes_max).then_some(bytes)
+    let mut append = |bytes: &[u8]| {
+        let room = temporary.get_mut(other_bytes..)?.get_mut(..bytes.len())?;
+        room.copy_from_slice(bytes);
+        other_bytes += bytes.len();
+        Some(())
+    };
+    append(&chunk[read..])?;
+    let lengths = [
+        text_bytes - HEAD_BYTES,
+        chunk.len() - 2 * (text_bytes - HEAD_BYTES),
+    ];
+    append(list.bytes())?;
+    let bytes = text_bytes + other_bytes;
+    if bytes > bytes_max {
+        return None;
+    }
+    for (room, length) in output.as_chunks_mut::<4>().0.iter_mut().zip(lengths) {
+        *room = u32::try_from(length).ok()?.to_le_bytes();
+    }
+    let rest = output.get_mut(text_bytes..bytes)?;
+    rest.copy_from_slice(&temporary[..other_bytes]);
+    Some(bytes)
 }
 
 fn widen_with<K: Kernel>(form: &[u8], chunk: &mut [u8]) -> Result<(), &'static str> {
     const SHORT: &str = "narrowed text ends early";
-    const LONG: &str = "narrowed text is longer than its chunk";
-    let (length, rest) = form.split_first_chunk::<LENGTH_BYTES>().ok_or(SHORT)?;
-    let length = u32::from_le_bytes(*length) as usize;
-    let (body, list) = rest.split_at_checked(length).ok_or(SHORT)?;
-    let mut runs = Reader::new(list);
-    let (mut read, mut written) = (0, 0);
-    let mut has_zero = false;
-    while let Some((gap, extra)) = runs.next()? {
-        if gap == 0 && written > 0 {
-            return Err("narrowed text has a run divided in two");
-        }
-        let pairs = extra + RUN_PAIRS_MIN;
-        let (from, to) = (
-            body.get(read..).ok_or(SHORT)?,
-            chunk.get_mut(written..).ok_or(LONG)?,
-        );
-        if from.len() < gap + pairs {
-            return Err(SHORT);
-        }
-        if to.len() < gap + 2 * pairs {
-            return Err(LONG);
-        }
-        copy(from, to, gap).ok_or(LONG)?;
-        has_zero |= K::spread(&from[gap..], &mut to[gap..], pairs);
-        read += gap + pairs;
-        written += gap + 2 * pairs;
-    }
-    let (rest, to) = (&body[read..], &mut chunk[written..]);
-    if rest.len() != to.len() {
+    const OTHER: &str = "narrowed text does not agree with its runs";
+    let number = |at: usize| {
+        let bytes = form.get(at..)?.first_chunk::<4>()?;
+        usize::try_from(u32::from_le_bytes(*bytes)).ok()
+    };
+    let (text_bytes, other_bytes) = number(0).zip(number(4)).ok_or(SHORT)?;
+    if text_bytes
+        .checked_mul(2)
+        .and_then(|both| both.checked_add(other_bytes))
+        != Some(chunk.len())
+    {
         return Err("narrowed text has another length than its chunk");
     }
-    to.copy_from_slice(rest);
+    let rest = &form[HEAD_BYTES..];
+    let (mut text, rest) = rest.split_at_checked(text_bytes).ok_or(SHORT)?;
+    let (mut others, list) = rest.split_at_checked(other_bytes).ok_or(SHORT)?;
+    let mut runs = Reader::new(list);
+    let (mut room, mut is_first, mut has_zero) = (chunk, true, false);
+    while let Some((gap, extra)) = runs.next()? {
+        if gap == 0 && !is_first {
+            return Err("narrowed text has a run divided in two");
+        }
+        is_first = false;
+        let pairs = extra + RUN_PAIRS_MIN;
+        if gap > others.len() || pairs > text.len() || gap + 2 * pairs > room.len() {
+            return Err(OTHER);
+        }
+        copy(others, room, gap).ok_or(OTHER)?;
+        has_zero |= K::spread(text, &mut room[gap..], pairs);
+        others = &others[gap..];
+        text = &text[pairs..];
+        room = &mut room[gap + 2 * pairs..];
+    }
+    if !text.is_empty() || others.len() != room.len() {
+        return Err(OTHER);
+    }
+    room.copy_from_slice(others);
     match has_zero {
         true => Err("narrowed text has a run with a zero"),
         false => Ok(()),
@@ -187,8 +211,8 @@ pub(crate) fn check_widening(form: &[u8], chunk_bytes: usize) {
     let [best, portable] = &widened;
     assert!(best == portable, "the implementations differ");
     if let Ok(chunk) = best {
-        let (mut form, mut list) = (vec![0; chunk_bytes], vec![0; chunk_bytes]);
-        if let Some(bytes) = narrow(chunk, chunk_bytes, &mut form, &mut list) {
+        let (mut form, mut temporary) = (vec![0; chunk_bytes], vec![0; chunk_bytes]);
+        if let Some(bytes) = narrow(chunk, chunk_bytes, &mut form, &mut temporary) {
             let mut again = vec![0; chunk_bytes];
             assert_eq!(widen(&form[..bytes], &mut again), Ok(()));
             assert!(again == *chunk, "narrowing changed the chunk");

@@ -13,7 +13,7 @@ fn reference(chunk: &[u8]) -> Vec<u8> {
         }
         list.push(number as u8);
     };
-    let (mut body, mut list) = (Vec::new(), Vec::new());
+    let (mut text, mut others, mut list) = (Vec::new(), Vec::new(), Vec::new());
     let (mut at, mut end_of_last) = (0, 0);
     while at < chunk.len() {
         let pairs = (at..chunk.len())
@@ -23,23 +23,27 @@ fn reference(chunk: &[u8]) -> Vec<u8> {
         if pairs >= 4 {
             number(&mut list, at - end_of_last);
             number(&mut list, pairs - 4);
-            body.extend(chunk[at..at + 2 * pairs].iter().step_by(2));
+            text.extend(chunk[at..at + 2 * pairs].iter().step_by(2));
             at += 2 * pairs;
             end_of_last = at;
         } else {
-            body.push(chunk[at]);
+            others.push(chunk[at]);
             at += 1;
         }
     }
-    let length = (body.len() as u32).to_le_bytes();
-    [&length[..], &body, &list].concat()
+    [&head(text.len(), others.len())[..], &text, &others, &list].concat()
+}
+
+fn head(text_bytes: usize, other_bytes: usize) -> Vec<u8> {
+    let lengths = [text_bytes as u32, other_bytes as u32];
+    lengths.into_iter().flat_map(u32::to_le_bytes).collect()
 }
 
 fn narrowed<K: Kernel>(chunk: &[u8]) -> Option<Vec<u8>> {
     // As in an encoder: longer than the chunk, with remains of other chunks.
     let mut output = vec![0xEE; chunk.len() + 7];
-    let mut list = vec![0xDD; chunk.len()];
-    let bytes = narrow_with::<K>(chunk, chunk.len(), &mut output, &mut list)?;
+    let mut temporary = vec![0xDD; chunk.len()];
+    let bytes = narrow_with::<K>(chunk, chunk.len(), &mut output, &mut temporary)?;
     output.truncate(bytes);
     Some(output)
 }
@@ -118,7 +122,7 @@ fn neighbouring_runs_and_half_pairs_come_back() {
 fn text_is_half_as_long_and_its_share_is_foreseen() {
     let chunk = text(50_000);
     let form = narrowed::<Best>(&chunk).unwrap();
-    assert_eq!(form.len(), LENGTH_BYTES + 50_000 + 4);
+    assert_eq!(form.len(), HEAD_BYTES + 50_000 + 4);
     for promise in [
         promise_with::<Best>(&chunk),
         promise_with::<Portable>(&chunk),
@@ -140,60 +144,68 @@ fn text_is_half_as_long_and_its_share_is_foreseen() {
 }
 
 #[test]
+fn text_in_pages_that_begin_and_end_without_it_is_foreseen() {
+    for page_bytes in [512, 1024, 2048, 4096, 8192, 65536] {
+        for chunk_bytes in [1 << 20, 4 << 20, (4 << 20) + 512, 8 << 20] {
+            let mut page = vec![0; page_bytes / 4];
+            page.extend(text(page_bytes / 4));
+            page.resize(page_bytes, 0);
+            let mut chunk = page.repeat(chunk_bytes / page_bytes);
+            chunk.resize(chunk_bytes, 0);
+            let promise = promise(&chunk);
+            assert!(
+                (210..=290).contains(&promise),
+                "{page_bytes} {chunk_bytes}: {promise}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_form_that_gains_too_little_is_not_made() {
     let chunk = text(100);
-    let (mut output, mut list) = (vec![0; 200], vec![0; 200]);
-    assert_eq!(narrow(&chunk, 105, &mut output, &mut list), None);
-    assert_eq!(narrow(&chunk, 106, &mut output, &mut list), Some(106));
-    assert_eq!(narrow(&chunk, 106, &mut output, &mut []), None, "no room");
+    let (mut output, mut temporary) = (vec![0; 200], vec![0; 200]);
+    assert_eq!(narrow(&chunk, 109, &mut output, &mut temporary), None);
+    assert_eq!(narrow(&chunk, 110, &mut output, &mut temporary), Some(110));
+    assert_eq!(narrow(&chunk, 110, &mut output, &mut []), None, "no room");
 }
 
 #[test]
 fn forms_that_no_chunk_has_are_refused() {
-    let refused = |length: u32, rest: &[u8], bytes: usize, because: &str| {
-        let form = [&length.to_le_bytes()[..], rest].concat();
+    let refused = |lengths: (usize, usize), rest: &[u8], because: &str| {
+        let form = [&head(lengths.0, lengths.1)[..], rest].concat();
+        let bytes = 2 * lengths.0 + lengths.1;
         for found in [
             widened::<Best>(&form, bytes),
             widened::<Portable>(&form, bytes),
         ] {
-            assert_eq!(found, Err(because), "{length} {rest:?}");
+            assert_eq!(found, Err(because), "{lengths:?} {rest:?}");
         }
     };
     let early = "narrowed text ends early";
-    assert_eq!(widened::<Best>(&[0; 3], 0), Err(early));
-    refused(5, b"abcd", 8, early);
-    refused(u32::MAX, b"abcd\0\0", 8, early);
-    refused(4, b"abcd\0\x01", 10, early);
-    refused(4, b"abcd\x01\0", 9, early);
-    refused(4, b"abcd\0\0", 7, "narrowed text is longer than its chunk");
-    refused(
-        5,
-        b"abcde\x01\0",
-        8,
-        "narrowed text is longer than its chunk",
-    );
-    let other = "narrowed text has another length than its chunk";
-    refused(4, b"abcd\0\0", 9, other);
-    refused(5, b"abcde\0\0", 8, other);
-    refused(
-        8,
-        b"abcdefgh\0\0\0\0",
-        16,
-        "narrowed text has a run divided in two",
-    );
-    refused(4, b"ab\0d\0\0", 8, "narrowed text has a run with a zero");
-    let list = "list of narrowed runs ";
-    refused(4, b"abcd\0", 8, &format!("{list}ends early"));
-    refused(4, b"abcd\x80", 8, &format!("{list}ends early"));
-    refused(
-        4,
-        b"abcd\0\x80\0",
-        8,
-        &format!("{list}has a superfluous byte"),
-    );
-    let long = format!("{list}has a number that is too long");
-    refused(4, b"abcd\x80\x80\x80\x80\x01\0", 8, &long);
-    refused(4, b"abcd\0\xFF\xFF\xFF\xFF", 8, &long);
+    assert_eq!(widened::<Best>(&[0; 7], 0), Err(early));
+    refused((4, 0), b"abc", early);
+    refused((4, 2), b"abcdx", early);
+    let huge = [&[0xFF; 8][..], b"abcd\0\0"].concat();
+    let length = "narrowed text has another length than its chunk";
+    assert_eq!(widened::<Best>(&huge, 8), Err(length));
+    let other = "narrowed text does not agree with its runs";
+    refused((4, 0), b"abcd\0\x01", other);
+    refused((5, 0), b"abcde\0\0", other);
+    refused((4, 1), b"abcdx\x02\0", other);
+    refused((4, 0), b"abcd\x01\0", other);
+    refused((4, 0), b"abcd", other);
+    let divided = "narrowed text has a run divided in two";
+    refused((8, 0), b"abcdefgh\0\0\0\0", divided);
+    refused((4, 0), b"ab\0d\0\0", "narrowed text has a run with a zero");
+    let early = "list of narrowed runs ends early";
+    refused((4, 0), b"abcd\0", early);
+    refused((4, 0), b"abcd\x80", early);
+    let superfluous = "list of narrowed runs has a superfluous byte";
+    refused((4, 0), b"abcd\0\x80\0", superfluous);
+    let long = "list of narrowed runs has a number that is too long";
+    refused((4, 0), b"abcd\x80\x80\x80\x80\x01\0", long);
+    refused((4, 0), b"abcd\0\xFF\xFF\xFF\xFF", long);
 }
 
 /// Text and other bytes in pieces of all lengths.
@@ -231,9 +243,10 @@ proptest! {
     #[test]
     fn both_implementations_read_any_bytes_alike(
         body in prop::collection::vec(any::<u8>(), 0..200),
-        length in 0..200_u32,
-        bytes in 0..500_usize,
+        text_bytes in 0..200_usize,
+        other_bytes in 0..200_usize,
     ) {
-        check_widening(&[&length.to_le_bytes()[..], &body].concat(), bytes);
+        let form = [&head(text_bytes, other_bytes)[..], &body].concat();
+        check_widening(&form, 2 * text_bytes + other_bytes);
     }
 }

@@ -116,6 +116,9 @@ fn processor_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
+/// What the name of a codec without filters ends with.
+pub(crate) const UNFILTERED: &str = " unfiltered";
+
 /// A codec of the product.
 pub(crate) struct Ours {
     name: String,
@@ -128,6 +131,13 @@ pub(crate) struct Ours {
 impl Ours {
     pub(crate) fn new(compression: Compression, frame_bytes: usize) -> Result<Self, anyhow::Error> {
         Self::named(compression.to_string(), compression, frame_bytes, None)
+    }
+
+    /// The same codec without filters.
+    pub(crate) fn unfiltered(mut self) -> Self {
+        self.name.push_str(UNFILTERED);
+        self.encoder.turn_filters_off();
+        self
     }
 
     /// `QAT_DEFLATE` by the compressor of `provider`.

@@ -1,9 +1,9 @@
-//! Measures every codec on the pages of a database, and wimlib if its library is present.
+//! Measures every codec on the pages of databases, and wimlib if its library is present.
 //!
-//! `cargo run --release -p windlass-bench --bin codec -- FILE` takes pieces spread evenly over
-//! FILE, compresses and expands each piece with each codec in turn, so that temporary slowness of
-//! the machine affects all of them alike, and repeats that; the table shows medians. Times are CPU
-//! times of one thread.
+//! `cargo run --release -p windlass-bench --bin codec -- FILE...` takes pieces spread evenly over each
+//! FILE (or all files of a folder), compresses and expands each piece with each codec in turn, so that
+//! temporary slowness of the machine affects all of them alike, and repeats that; the tables show
+//! medians. Times are CPU times of one thread. `--short` takes about a minute.
 
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
 
@@ -17,23 +17,27 @@ use std::path::PathBuf;
 use clap::Parser;
 use windlass_accelerator::{ISAL_LEVEL_MAX, Isal};
 use windlass_bench::median;
-use windlass_codec::Compression;
+use windlass_codec::{Compression, Filter};
 
 use crate::contender::{Contender, Ours, Pass, Room};
-use crate::sample::PIECE_BYTES;
+use crate::sample::{PIECE_BYTES, Sample};
 use crate::wimlib::{Wimlib, WimlibToOurs};
 
 #[derive(Debug, Parser)]
 #[command(about = "Measures every codec on the pages of a database")]
 struct Arguments {
-    /// The database, or any other file
-    file: PathBuf,
-    /// How much of it to take, in MB
+    /// Databases, other files, or folders of files; each gets tables of its own
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// How much of each to take, in MB
     #[arg(long, default_value_t = 256)]
     sample_mb: usize,
     /// How often each codec runs; the median counts
     #[arg(long, default_value_t = 3)]
     repetitions: usize,
+    /// 32 MB of each, and only the product's own codecs
+    #[arg(long, conflicts_with = "sample_mb")]
+    short: bool,
     /// Only codecs whose name contains this text
     #[arg(long)]
     only: Option<String>,
@@ -51,15 +55,47 @@ struct Row {
     ratio: f64,
 }
 
+/// Megabytes of each file in the short form.
+const SHORT_MB: usize = 32;
+
 fn main() -> Result<(), anyhow::Error> {
     let arguments = Arguments::parse();
-    let sample = sample::read(&arguments.file, arguments.sample_mb << 20)?;
+    let sample_mb = match arguments.short {
+        true => SHORT_MB,
+        false => arguments.sample_mb,
+    };
     let mut contenders = contenders(&arguments)?;
+    for file in &arguments.files {
+        let sample = Sample::read(file, sample_mb << 20)?;
+        let rows = measure(&mut contenders, &sample, arguments.repetitions)?;
+        println!(
+            "{}: {}, {} MB, {} repetitions, MB of 2^20 bytes per second of one core\n",
+            sample.name,
+            if sample.is_utf_16 {
+                "UTF-16"
+            } else {
+                "not UTF-16"
+            },
+            sample.bytes() >> 20,
+            arguments.repetitions
+        );
+        print_table(&rows);
+        floors::print(&rows, sample.is_utf_16);
+        println!();
+    }
+    Ok(())
+}
+
+fn measure(
+    contenders: &mut [Box<dyn Contender>],
+    sample: &Sample,
+    repetitions: usize,
+) -> Result<Vec<Row>, anyhow::Error> {
     let mut room = Room::new(PIECE_BYTES);
     let mut passes: Vec<Vec<Pass>> = contenders.iter().map(|_| Vec::new()).collect();
-    for _ in 0..arguments.repetitions {
+    for _ in 0..repetitions {
         let mut repetition = vec![Pass::default(); contenders.len()];
-        for piece in sample.chunks(PIECE_BYTES) {
+        for piece in &sample.pieces {
             for (contender, pass) in contenders.iter_mut().zip(&mut repetition) {
                 contender::run(contender.as_mut(), piece, &mut room, pass)?;
             }
@@ -68,20 +104,10 @@ fn main() -> Result<(), anyhow::Error> {
             passes.push(pass);
         }
     }
-    let rows: Vec<Row> = contenders
-        .iter()
-        .zip(&passes)
+    let measured = contenders.iter().zip(&passes);
+    Ok(measured
         .map(|(contender, passes)| row(contender.as_ref(), passes))
-        .collect();
-    println!(
-        "{}: {} MB, {} repetitions, MB of 2^20 bytes per second of one core\n",
-        arguments.file.display(),
-        sample.len() >> 20,
-        arguments.repetitions
-    );
-    print_table(&rows);
-    floors::print(&rows);
-    Ok(())
+        .collect())
 }
 
 fn contenders(arguments: &Arguments) -> Result<Vec<Box<dyn Contender>>, anyhow::Error> {
@@ -91,13 +117,32 @@ fn contenders(arguments: &Arguments) -> Result<Vec<Box<dyn Contender>>, anyhow::
             .frame_kb
             .map_or(compression.frame_bytes(), |kb| kb << 10);
         contenders.push(Box::new(Ours::new(*compression, frame_bytes)?));
+        if Filter::Narrow.is_taken_by(compression.algorithm) {
+            let unfiltered = Ours::new(*compression, frame_bytes)?.unfiltered();
+            contenders.push(Box::new(unfiltered));
+        }
     }
+    if !arguments.short {
+        others(&mut contenders)?;
+    }
+    if let Some(only) = &arguments.only {
+        contenders.retain(|contender| contender.name().contains(only.as_str()));
+    }
+    Ok(contenders)
+}
+
+/// Codecs to compare with: each level of ISA-L, and wimlib.
+fn others(contenders: &mut Vec<Box<dyn Contender>>) -> Result<(), anyhow::Error> {
     for level in 0..=ISAL_LEVEL_MAX {
         let frame_bytes = Compression::QAT_DEFLATE.frame_bytes();
         match Isal::load_level(level) {
             Ok(isal) => {
                 let name = format!("ISA-L level {level}");
-                contenders.push(Box::new(Ours::provided(name, frame_bytes, &isal)?));
+                let codec = || Ours::provided(name.clone(), frame_bytes, &isal);
+                contenders.push(Box::new(codec()?));
+                if level == 1 {
+                    contenders.push(Box::new(codec()?.unfiltered()));
+                }
             }
             Err(error) => println!("SKIPPED: ISA-L, the faster maker of QAT_DEFLATE: {error}\n"),
         }
@@ -109,10 +154,7 @@ fn contenders(arguments: &Arguments) -> Result<Vec<Box<dyn Contender>>, anyhow::
         }
         Err(error) => println!("SKIPPED: wimlib, the peer of MS_XPRESS: {error}\n"),
     }
-    if let Some(only) = &arguments.only {
-        contenders.retain(|contender| contender.name().contains(only.as_str()));
-    }
-    Ok(contenders)
+    Ok(())
 }
 
 fn row(contender: &dyn Contender, passes: &[Pass]) -> Row {
