@@ -26,7 +26,7 @@ const PASSED_OVER_MAX: usize = 1024;
 #[derive(Debug, Clone)]
 pub struct SetListing {
     /// The final configuration; the one from the start if the set is incomplete or its end is
-    /// damaged; only the position if both are. Without the list of files, which may be long: see
+    /// damaged; only the position if both are. Of the list of files, which may be long, only the first: see
     /// [`FamilyReader::configuration`].
     pub configuration: SetConfiguration,
     /// Family offset of its first block.
@@ -159,11 +159,13 @@ impl Listing {
 }
 
 impl SetListing {
-    pub(crate) fn of(configuration: SetConfiguration, offset: u64, end: Option<SetEnd>) -> Self {
-        let configuration = SetConfiguration {
-            files: Vec::new(),
-            ..configuration
-        };
+    pub(crate) fn of(
+        mut configuration: SetConfiguration,
+        offset: u64,
+        end: Option<SetEnd>,
+    ) -> Self {
+        configuration.files.truncate(1);
+        configuration.files.shrink_to_fit();
         Self {
             configuration,
             offset,

@@ -242,6 +242,8 @@ messages! {
     50051, 16, integrity_finding(database, finding), "Database '{database}': {finding}";
     50052, 16, integrity_failed(database, count), "SQLite's check found {count} problem(s) in '{database}'. It was not backed up. CONTINUE_AFTER_ERROR (--continue-after-error) backs it up anyway, marked as damaged.";
     50053, 10, database_cut(file, expected, found), "Warning: the header of '{file}' says {expected} bytes, but the file has {found}: it is truncated. The backup contains what exists.";
+    50066, 16, set_dated_in_future(set, started), "Nothing was restored: {set} is dated {started}, in the future: the clock was wrong then, or is now, so which state is the newest cannot be told. Choose a set with --set N, or name only the media of the wanted one.";
+    50065, 16, several_of_one_name(name, held), "The media hold backups of different databases named '{name}': {held}. Name only the media of one of them, or a set with --set N.";
     50060, 16, several_databases(held), "The media hold backups of several databases: {held}. Choose a database with --of NAME, or a set with --set N.";
     50061, 16, no_backup_of(database, held), "The media hold no backup of '{database}'. They hold {held}.";
     50062, 16, nothing_restorable(reasons), "None of these backup sets can be restored: {reasons}.";

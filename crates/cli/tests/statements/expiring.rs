@@ -179,3 +179,41 @@ fn a_backup_that_may_not_be_read_keeps_the_older_ones() {
     assert!(run.numbers().contains(&50048), "{}", run.err);
     assert_eq!(left(&place).len(), 3);
 }
+
+/// A copy shares its family with the original, and may share its name or its path.
+#[test]
+fn a_backup_of_a_test_copy_takes_the_place_of_none_of_the_original() {
+    for (copy, further) in [
+        ("temp/test.db", &[][..]),
+        ("other/app.db", &[]),
+        ("temp/test.db", &INSTANCE),
+    ] {
+        let place = Place::new();
+        fs::create_dir(place.path("other")).expect("a folder");
+        let backup = |database: &str, name: &str| {
+            let backup = ["backup", database, "--to", name];
+            place.succeed(&[&backup[..], further].concat());
+        };
+        backup("app.db", "temp/1.bak");
+        place.succeed(&[&["restore", "temp/1.bak", "--to", copy], further].concat());
+        backup("app.db", "temp/2.bak");
+        backup(copy, "temp/copy.bak");
+        let run = expire(&place, further);
+        assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+        let left = left(&place);
+        assert!(!left.contains(&"1.bak".to_owned()), "{copy}: {left:?}");
+        for kept in ["2.bak", "copy.bak"] {
+            assert!(left.contains(&kept.to_owned()), "{copy}: {left:?}");
+        }
+    }
+}
+
+#[test]
+fn a_database_that_was_restored_over_itself_is_the_same_one() {
+    let place = place(&[]);
+    place.succeed(&["restore", "temp/3.bak", "--to", "app.db", "--replace"]);
+    place.succeed(&["backup", "app.db", "--to", "temp/4.bak"]);
+    let run = expire(&place, &[]);
+    assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+    assert_eq!(left(&place), ["4.bak"]);
+}

@@ -367,3 +367,19 @@ fn a_medium_with_an_unfinished_set_is_not_left_out_in_silence_either() {
     assert_eq!(run.code, Some(1), "{}", run.err);
     assert!(!place.path("y.db").exists());
 }
+
+#[test]
+fn the_newest_state_of_one_database_does_not_pass_for_that_of_another_of_its_name() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("other")).expect("a folder");
+    make_database(&place.path("other/app.db"), 7);
+    place.succeed(&["backup", "app.db", "--to", "1.bak"]);
+    place.succeed(&["backup", "other/app.db", "--to", "2.bak"]);
+    let run = place.run(&["restore", "1.bak", "2.bak", "--to", "copy.db"]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    for named in ["Msg 50065", "/other/app.db' on ", "--set N"] {
+        assert!(run.err.contains(named), "{named}: {}", run.err);
+    }
+    assert!(!place.path("copy.db").exists());
+    place.succeed(&["restore", "1.bak", "--to", "copy.db"]);
+}

@@ -13,8 +13,8 @@
 //! | the newest base of a differential? | [`Chains::newest`] with [`ChainSet::can_be_base`] |
 //!
 //! Sets on media become [`ChainSet`]s by [`ChainSet::of`], rows of the history by [`ChainSet::of_past`].
-//! A database is identified by its family GUID: ask with `|set| set.family_guid == family` where the
-//! sets may be those of several databases.
+//! A family GUID is shared by a database and all its copies: where sets may be those of several databases,
+//! the caller says which ones are meant.
 //!
 //! Rules:
 //! 1. A full backup needs no other set. A differential is based on the full backup with its base's GUID.
@@ -247,16 +247,5 @@ impl<'a> Chains<'a> {
             })
             .collect();
         Some(State { steps, left_out })
-    }
-
-    /// The families of databases among the sets, in the order in which they appear.
-    pub fn families(&self) -> Vec<Guid> {
-        let mut families = Vec::new();
-        for set in self.sets {
-            if !families.contains(&set.family_guid) {
-                families.push(set.family_guid);
-            }
-        }
-        families
     }
 }

@@ -31,7 +31,15 @@ pub struct Times {
     pub finished: i64,
 }
 
+/// Seconds by which clocks may differ.
+const CLOCKS_DIFFER: i64 = 300;
+
 impl Times {
+    /// Whether the backup started after `now_utc`, in seconds since 1970: the clock was wrong then, or is now.
+    pub fn is_future(self, now_utc: i64) -> bool {
+        self.started > now_utc.saturating_add(CLOCKS_DIFFER)
+    }
+
     /// Converts local times with their offset from UTC, in quarter hours.
     pub fn of(started: Option<Moment>, finished: Option<Moment>, time_zone: i32) -> Option<Self> {
         let finished = finished.or(started)?;

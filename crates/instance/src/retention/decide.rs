@@ -6,7 +6,8 @@ use jiff::civil::Date;
 use windlass_base::Moment;
 use windlass_media::SetType;
 
-use super::{FoundMedia, FoundSet, Place, Policy, chain_sets};
+use super::database::databases;
+use super::{FoundMedia, FoundSet, Now, Place, Policy, chain_sets};
 use crate::chain::{ChainSet, Chains, Obstacle, Why, is_newer};
 
 /// What happens to a medium.
@@ -16,8 +17,9 @@ pub struct Decision {
     pub goes: bool,
     /// The reasons; never empty.
     pub reasons: Vec<String>,
-    /// Whether it stays because it has a newer state than any that can be restored from these media.
-    pub is_orphan: bool,
+    /// Whether it stays because it may have a newer state than any that can be restored from these media: its
+    /// base is missing, or its date is wrong.
+    pub is_doubtful: bool,
     /// The sets of a medium that stays, by their place on it, for whose sake others may go: if one of them
     /// cannot be restored, something else has to stay instead.
     pub relied_on: Vec<usize>,
@@ -74,6 +76,11 @@ impl Found<'_> {
         let (medium, place) = self.places[index];
         &self.media[medium].sets[place]
     }
+
+    fn is_future(&self, index: usize, now: Now) -> bool {
+        let times = self.sets[index].times;
+        times.is_some_and(|times| times.is_future(now.utc))
+    }
 }
 
 /// Decides about every medium, in order. `database` limits deletion to one database's backups.
@@ -81,7 +88,7 @@ pub fn decide(
     media: &[FoundMedia],
     policy: &Policy,
     database: Option<&str>,
-    now: Moment,
+    now: Now,
 ) -> Vec<Decision> {
     let (places, mut sets) = chain_sets(media);
     for (place, set) in places.iter().zip(&mut sets) {
@@ -98,29 +105,35 @@ pub fn decide(
     };
     let mut reasons: Vec<BTreeSet<String>> = media
         .iter()
-        .map(|media| of_medium(media, database, now))
+        .map(|media| of_medium(media, database, now.local))
         .collect();
-    let families = found.chains.families().into_iter().map(|family| {
-        let own = (0..sets.len()).filter(|index| sets[*index].family_guid == family);
-        own.collect::<Vec<_>>()
-    });
-    let families: Vec<(Vec<usize>, Vec<Kept>)> = families
+    let all: Vec<&FoundSet> = (0..sets.len()).map(|index| found.set(index)).collect();
+    let mut ahead = Vec::new();
+    let databases: Vec<(Vec<usize>, Vec<Kept>)> = databases(&all)
+        .into_iter()
         .map(|own| {
-            let kept = by_policy(&found, &own, policy, now);
+            let is_future = |index: &usize| found.is_future(*index, now);
+            let (future, own): (Vec<usize>, Vec<usize>) = own.into_iter().partition(is_future);
+            let kept = by_policy(&found, &own, policy, now.local);
+            ahead.extend(future);
             (own, kept)
         })
         .collect();
-    let mut orphans = BTreeSet::new();
-    for kept in families.iter().flat_map(|(_, kept)| kept) {
+    let mut doubtful = BTreeSet::new();
+    for medium in ahead.into_iter().map(|index| places[index].0) {
+        reasons[medium].insert(FUTURE.to_owned());
+        doubtful.insert(medium);
+    }
+    for kept in databases.iter().flat_map(|(_, kept)| kept) {
         reasons[places[kept.index].0].insert(kept.reason.clone());
     }
-    for index in families.iter().flat_map(|(own, _)| orphaned(&found, own)) {
+    for index in databases.iter().flat_map(|(own, _)| orphaned(&found, own)) {
         let medium = places[index].0;
         reasons[medium].insert(ORPHAN.to_owned());
-        orphans.insert(medium);
+        doubtful.insert(medium);
     }
     keep_bases(&found, &mut reasons);
-    let relied_on = relied_on(&found, &families, &reasons);
+    let relied_on = relied_on(&found, &databases, &reasons);
     let decided = reasons.into_iter().zip(relied_on).enumerate();
     decided
         .map(|(medium, (reasons, relied_on))| Decision {
@@ -129,20 +142,23 @@ pub fn decide(
                 true => vec![going(&found, medium)],
                 false => reasons.into_iter().collect(),
             },
-            is_orphan: orphans.contains(&medium),
+            is_doubtful: doubtful.contains(&medium),
             relied_on: relied_on.into_iter().collect(),
         })
         .collect()
 }
 
+/// The reason to keep what would be the newest by its date.
+const FUTURE: &str = "dated in the future: the clock was wrong then, or is now";
+
 /// The reason to keep an orphan.
 const ORPHAN: &str = "newer than anything that can be restored from these media; the full backup it needs is damaged or \
                       elsewhere";
 
-/// The differentials of a family that are intact and newer than its newest restorable state, but lack their
+/// The differentials of a database that are intact and newer than its newest restorable state, but lack their
 /// base here: with the base from elsewhere they are the newest state.
-fn orphaned(found: &Found<'_>, family: &[usize]) -> Vec<usize> {
-    let newest = found.chains.newest_among(family.iter().copied());
+fn orphaned(found: &Found<'_>, own: &[usize]) -> Vec<usize> {
+    let newest = found.chains.newest_among(own.iter().copied());
     let is_orphan = |index: &usize| {
         let set = &found.sets[*index];
         set.kind == SetType::Differential
@@ -150,18 +166,18 @@ fn orphaned(found: &Found<'_>, family: &[usize]) -> Vec<usize> {
             && found.chains.verdict(*index).is_err()
             && newest.is_none_or(|newest| is_newer(set, &found.sets[newest]))
     };
-    family.iter().copied().filter(is_orphan).collect()
+    own.iter().copied().filter(is_orphan).collect()
 }
 
 /// For each medium, the sets on which deletions rely: those that a rule counts, and what they are based
 /// on. Only of databases that lose a set.
 fn relied_on(
     found: &Found<'_>,
-    families: &[(Vec<usize>, Vec<Kept>)],
+    databases: &[(Vec<usize>, Vec<Kept>)],
     reasons: &[BTreeSet<String>],
 ) -> Vec<BTreeSet<usize>> {
     let mut relied_on = vec![BTreeSet::new(); reasons.len()];
-    for (own, kept) in families {
+    for (own, kept) in databases {
         let goes = |index: &usize| reasons[found.places[*index].0].is_empty();
         if !own.iter().any(goes) {
             continue;
@@ -218,11 +234,11 @@ fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSe
     reasons
 }
 
-/// The sets of one family that the policy keeps, with the reasons.
-fn by_policy(found: &Found<'_>, family: &[usize], policy: &Policy, now: Moment) -> Vec<Kept> {
+/// The sets of one database that the policy keeps, with the reasons.
+fn by_policy(found: &Found<'_>, own: &[usize], policy: &Policy, now: Moment) -> Vec<Kept> {
     let mut kept = Vec::new();
     let mut points: Vec<(Moment, usize)> = Vec::new();
-    for index in family {
+    for index in own {
         let Some(finished) = found.set(*index).finished else {
             continue;
         };
@@ -235,14 +251,14 @@ fn by_policy(found: &Found<'_>, family: &[usize], policy: &Policy, now: Moment) 
     }
     let place = |index: usize| (found.sets[index].last_lsn, found.places[index]);
     points.sort_by_key(|(finished, index)| std::cmp::Reverse((*finished, place(*index))));
-    let newest = found.chains.newest_among(family.iter().copied());
+    let newest = found.chains.newest_among(own.iter().copied());
     if let Some(newest) = newest {
         kept.push(Kept::for_others(
             newest,
             "the newest of its database".to_owned(),
         ));
     }
-    if let Some(damaged) = damaged(found, family, newest) {
+    if let Some(damaged) = damaged(found, own, newest) {
         let reason = "its database was damaged, and it is newer than any restorable backup";
         kept.push(Kept::for_itself(damaged, reason));
     }
@@ -280,10 +296,10 @@ fn by_policy(found: &Found<'_>, family: &[usize], policy: &Policy, now: Moment) 
 }
 
 /// The newest backup of a damaged database: it may contain data that no other backup has.
-fn damaged(found: &Found<'_>, family: &[usize], newest: Option<usize>) -> Option<usize> {
+fn damaged(found: &Found<'_>, own: &[usize], newest: Option<usize>) -> Option<usize> {
     let is_damaged =
         |index: &&usize| found.sets[**index].obstacle.as_ref() == Some(&Obstacle::Damaged);
-    let damaged = family.iter().filter(is_damaged);
+    let damaged = own.iter().filter(is_damaged);
     let last = damaged.max_by_key(|index| (found.sets[**index].last_lsn, **index))?;
     let is_needed = newest.is_none_or(|newest| is_newer(&found.sets[*last], &found.sets[newest]));
     is_needed.then_some(*last)

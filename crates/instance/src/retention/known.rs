@@ -107,6 +107,7 @@ fn complete(media: &mut FoundMedia, past: &[PastBackup]) {
         let set = FoundSet {
             chain,
             database: backup.database.clone(),
+            origin: None,
             started: backup.started,
             finished: backup.finished,
             expires: None,

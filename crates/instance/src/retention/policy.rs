@@ -28,6 +28,23 @@ pub struct Policy {
 #[error("'{0}' is not n (days), nh (hours) or nb (backups of each kind), with n above 0")]
 pub struct PolicyError(String);
 
+/// The moment at which backups are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    pub local: Moment,
+    /// Seconds since 1970.
+    pub utc: i64,
+}
+
+impl Now {
+    pub fn here() -> Self {
+        Self {
+            local: Moment::now().0,
+            utc: jiff::Timestamp::now().as_second(),
+        }
+    }
+}
+
 impl Policy {
     /// Whether no rule keeps anything.
     pub fn is_empty(&self) -> bool {

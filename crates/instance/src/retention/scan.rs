@@ -10,6 +10,7 @@ use windlass_device::DeviceAddress;
 use windlass_media::MediaError;
 use windlass_pipeline::{Error as PipelineError, MediaSet};
 
+use super::Origin;
 use crate::chain::{ChainSet, Obstacle};
 use crate::names::is_own_side_file;
 
@@ -22,6 +23,8 @@ pub struct FoundSet {
     /// What it is based on, what is based on it, and why it cannot be restored.
     pub chain: ChainSet,
     pub database: String,
+    /// `None` for a set of which only the history knows.
+    pub origin: Option<Origin>,
     pub started: Option<Moment>,
     /// When it was finished; when it was started if it was not finished.
     pub finished: Option<Moment>,
@@ -320,6 +323,7 @@ fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
         FoundSet {
             chain: ChainSet::of(&configuration, entry.is_complete)
                 .on(header.media_set_guid, configuration.position),
+            origin: Some(Origin::of(&configuration)),
             database: configuration.database,
             started: configuration.started,
             finished: configuration.finished.or(configuration.started),

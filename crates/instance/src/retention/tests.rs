@@ -11,15 +11,49 @@ use windlass_media::SetType;
 use windlass_pipeline::{BackupRequest, Overwrite, Unobserved};
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 
-use super::{Decision, FoundFile, FoundMedia, FoundSet, Policy, decide, delete, scan};
+use super::{Decision, FoundFile, FoundMedia, FoundSet, Now, Policy, decide, delete, scan};
 use crate::chain::{ChainSet, Obstacle, Times};
 
 const NOW: &str = "2026-11-21 12:00:00";
+
+fn now() -> Now {
+    let times = Times::of(Some(at(0)), None, 0).unwrap();
+    Now {
+        local: at(0),
+        utc: times.started,
+    }
+}
 
 fn at(hours_ago: u32) -> Moment {
     let now: Moment = NOW.parse().unwrap();
     let civil = now.to_civil() - jiff::Span::new().hours(i64::from(hours_ago));
     Moment::new(civil)
+}
+
+/// A complete full backup.
+pub(super) fn found_set() -> FoundSet {
+    let finished = Some(at(1));
+    FoundSet {
+        chain: ChainSet {
+            set_guid: Guid::random(),
+            family_guid: Guid::NIL,
+            fork: Guid::NIL,
+            kind: SetType::Full,
+            is_copy_only: false,
+            base: None,
+            first_lsn: Lsn::ZERO,
+            last_lsn: Lsn::ZERO,
+            times: Times::of(finished, finished, 0),
+            place: None,
+            obstacle: None,
+        },
+        database: "db".to_owned(),
+        origin: None,
+        started: finished,
+        finished,
+        expires: None,
+        stored_bytes: 1,
+    }
 }
 
 /// The properties of a generated set: hours ago, database, differential, unexpired, unfinished.
@@ -83,6 +117,7 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
                 obstacle: unfinished.then_some(Obstacle::Incomplete),
             },
             database: format!("db{database}"),
+            origin: None,
             started: finished,
             finished,
             expires: unexpired.then(|| at(0).plus_days(1)),
@@ -160,7 +195,7 @@ proptest! {
     #[test]
     fn every_backup_that_stays_can_still_be_restored(seeds in seeds(), policy in policies()) {
         let media = history(&seeds);
-        let decisions = decide(&media, &policy, None, at(0));
+        let decisions = decide(&media, &policy, None, now());
         let before = restorable(media.iter());
         let after = restorable(staying(&media, &decisions));
         for set in staying(&media, &decisions).flat_map(|media| &media.sets) {
@@ -199,9 +234,9 @@ proptest! {
     #[test]
     fn deciding_twice_changes_nothing(seeds in seeds(), policy in policies()) {
         let media = history(&seeds);
-        let decisions = decide(&media, &policy, None, at(0));
+        let decisions = decide(&media, &policy, None, now());
         let left: Vec<FoundMedia> = staying(&media, &decisions).cloned().collect();
-        let again = decide(&left, &policy, None, at(0));
+        let again = decide(&left, &policy, None, now());
         let gone = again.iter().filter(|decision| decision.goes).count();
         prop_assert_eq!(gone, 0);
     }
@@ -219,7 +254,7 @@ fn a_grandfather_father_son_scheme_keeps_days_weeks_and_months() {
         monthly: 3,
         ..Policy::default()
     };
-    let decisions = decide(&media, &policy, None, at(0));
+    let decisions = decide(&media, &policy, None, now());
     let kept: Vec<usize> = (0..120).filter(|day| !decisions[*day].goes).collect();
     // 21 November 2026 is a Saturday: Sundays end weeks, 31 October and 30 September end months.
     assert_eq!(kept, [0, 1, 2, 3, 4, 5, 6, 13, 20, 21, 52]);
@@ -233,11 +268,11 @@ fn the_full_below_a_kept_differential_stays_and_says_why() {
         (vec![(1, 0, true, false, false)], 1, false),
     ]);
     let policy: Policy = "2".parse().unwrap();
-    let decisions = decide(&media, &policy, None, at(0));
+    let decisions = decide(&media, &policy, None, now());
     assert!(decisions[0].goes);
     assert_eq!(decisions[1].reasons, ["the base of '/b/2-1.bak'"]);
     assert!(!decisions[2].goes);
-    let other = decide(&media, &policy, Some("other"), at(0));
+    let other = decide(&media, &policy, Some("other"), now());
     assert!(other.iter().all(|decision| !decision.goes));
 }
 
@@ -263,7 +298,7 @@ fn the_newest_backup_of_a_damaged_database_stays_beside_the_newest_that_can_be_r
         last: 1,
         ..Policy::default()
     };
-    let decisions = decide(&media, &policy, None, at(0));
+    let decisions = decide(&media, &policy, None, now());
     let goes: Vec<bool> = decisions.iter().map(|decision| decision.goes).collect();
     assert_eq!(goes, [true, false, true, false]);
 }
@@ -297,7 +332,7 @@ fn what_is_not_whole_or_not_finished_or_not_expired_stays_and_says_so() {
     // Each alone says that it is unfinished; what expires now has expired.
     media[2].sets[0].finished = None;
     media[4].sets[0].expires = Some(at(0));
-    let decisions = decide(&media, &Policy::default(), None, at(0));
+    let decisions = decide(&media, &Policy::default(), None, now());
     let reasons: Vec<&str> = decisions
         .iter()
         .map(|decision| decision.reasons[0].as_str())
@@ -327,7 +362,7 @@ fn what_goes_says_when_its_full_backup_is_not_here() {
         (vec![(1, 0, false, false, false)], 1, false),
     ]);
     media.remove(0);
-    let decisions = decide(&media, &Policy::default(), None, at(0));
+    let decisions = decide(&media, &Policy::default(), None, now());
     assert_eq!(
         decisions[0].reasons,
         ["no rule keeps it, and the full backup it needs was not found"]
@@ -381,7 +416,7 @@ fn copies_of_a_medium_that_hold_different_sets_need_a_look_and_all_their_sets_co
         let [found] = scanned().try_into().unwrap();
         assert!(found.has_contradictions && found.trouble.is_some());
         assert_eq!((found.files.len(), found.sets.len()), (2, 2));
-        let decisions = decide(&[found], &Policy::default(), None, at(0));
+        let decisions = decide(&[found], &Policy::default(), None, now());
         assert!(!decisions[0].goes);
     }
 }
@@ -397,7 +432,7 @@ fn the_newest_of_each_year_stays_as_long_as_its_rule_says() {
             yearly: years,
             ..Policy::default()
         };
-        let decisions = decide(&media, &policy, None, at(0));
+        let decisions = decide(&media, &policy, None, now());
         decisions.iter().map(|decision| decision.goes).collect()
     };
     assert_eq!(goes(3), [false, true, false, true, false, true]);
@@ -423,7 +458,7 @@ fn log_backups_do_not_take_the_place_of_full_and_differential_ones() {
         last_of_kind: 1,
         ..Policy::default()
     };
-    let decisions = decide(&media, &policy, None, at(0));
+    let decisions = decide(&media, &policy, None, now());
     let goes: Vec<bool> = decisions.iter().map(|decision| decision.goes).collect();
     assert_eq!(goes, [false, false, true, false, false, false]);
     assert_eq!(decisions[3].reasons, ["among the last 1 of its kind"]);
@@ -445,7 +480,7 @@ fn where_something_goes_what_stays_for_it_is_relied_on_and_nothing_else() {
         // Of this database nothing goes.
         one(60, 1, false),
     ]);
-    let decisions = decide(&media, &Policy::default(), None, at(0));
+    let decisions = decide(&media, &Policy::default(), None, now());
     let relied_on: Vec<&[usize]> = decisions
         .iter()
         .map(|decision| decision.relied_on.as_slice())
@@ -472,4 +507,34 @@ fn a_set_that_is_unfinished_in_one_copy_is_unfinished() {
         assert_eq!((found.files.len(), found.sets.len()), (2, 1));
         assert!(!found.sets[0].is_complete());
     }
+}
+
+#[test]
+fn a_backup_that_is_dated_in_the_future_takes_the_place_of_no_other() {
+    let of = |number: u8, started: Moment| {
+        let mut media = history(&[(vec![(1, 0, false, false, false)], 1, false)]).remove(0);
+        media.media_set_guid = Guid::from_stored([number; 16]);
+        media.sets[0] = FoundSet {
+            started: Some(started),
+            finished: Some(started),
+            ..found_set()
+        };
+        media.sets[0].chain.times = Times::of(Some(started), None, 0);
+        media
+    };
+    let ahead = at(0).plus_days(2);
+    let media = [of(1, ahead), of(2, at(2)), of(3, at(1))];
+    let policy = Policy {
+        last: 1,
+        ..Policy::default()
+    };
+    let decisions = decide(&media, &policy, None, now());
+    let goes: Vec<bool> = decisions.iter().map(|decision| decision.goes).collect();
+    assert_eq!(goes, [false, true, false]);
+    let doubtful: Vec<bool> = decisions
+        .iter()
+        .map(|decision| decision.is_doubtful)
+        .collect();
+    assert_eq!(doubtful, [true, false, false]);
+    assert!(decisions[0].relied_on.is_empty());
 }

@@ -261,7 +261,7 @@ impl Runner<'_> {
         };
         if expired.is_damaged {
             self.report.warn(
-                "A backup that others were to be erased for is damaged, or lacks its full backup.",
+                "A backup that others were to be erased for is damaged, lacks its full backup, or is dated in the future.",
             );
         }
         for expired in expired

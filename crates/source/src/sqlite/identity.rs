@@ -3,9 +3,11 @@
 //! `SQLite` stores no identity in a database. A restore writes two extended attributes to its file;
 //! `SQLite` preserves them. A file without them gets identities that are a pure function of the
 //! machine and the file's path, so that a backup identifies it the same way every time without
-//! writing to it.
+//! writing to it. A machine without an identity of its own, such as a container from an image without
+//! `/etc/machine-id`, is replaced by the file itself: its inode and when it was created.
 
 use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::SystemTime;
@@ -17,6 +19,8 @@ use crate::Position;
 
 const FAMILY_ATTRIBUTE: &str = "user.windlass.family_guid";
 const DATABASE_ATTRIBUTE: &str = "user.windlass.database_guid";
+
+const MACHINE_ID: &str = "/etc/machine-id";
 
 /// Namespace of the identities derived from machine and path. Chosen once at random.
 const SPACE: [u8; 16] = [
@@ -38,8 +42,8 @@ impl FileIdentity {
     /// for a stable result.
     pub fn of(path: &Path) -> Self {
         let family_guid = attribute(path, FAMILY_ATTRIBUTE).unwrap_or_else(|| {
-            let machine = std::fs::read("/etc/machine-id").unwrap_or_default();
-            let machine = Guid::named(Guid::from_stored(SPACE), machine.trim_ascii());
+            let machine = machine(Path::new(MACHINE_ID)).unwrap_or_else(|| file_itself(path));
+            let machine = Guid::named(Guid::from_stored(SPACE), &machine);
             Guid::named(machine, path.as_os_str().as_encoded_bytes())
         });
         let database_guid = attribute(path, DATABASE_ATTRIBUTE)
@@ -65,6 +69,28 @@ impl FileIdentity {
         }
         Ok(())
     }
+}
+
+/// The identity of the machine; `None` if it has none, or not yet.
+fn machine(file: &Path) -> Option<Vec<u8>> {
+    let content = std::fs::read(file).ok()?;
+    let id = content.trim_ascii();
+    (!id.is_empty() && id != b"uninitialized").then(|| id.to_vec())
+}
+
+/// What tells a file from others of the same path on machines without an identity.
+fn file_itself(path: &Path) -> Vec<u8> {
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return Vec::new();
+    };
+    let created = metadata.created().ok();
+    let created = created.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let nanoseconds = created.unwrap_or_default().as_nanos();
+    [
+        metadata.ino().to_le_bytes().as_slice(),
+        &nanoseconds.to_le_bytes(),
+    ]
+    .concat()
 }
 
 fn attribute(path: &Path, name: &str) -> Option<Guid> {
@@ -131,6 +157,25 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn machines_without_an_identity_are_told_apart_by_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+        for (content, expected) in [
+            ("", None),
+            ("\n", None),
+            ("uninitialized\n", None),
+            ("0123abcd\n", Some(b"0123abcd".to_vec())),
+        ] {
+            std::fs::write(&one, content).unwrap();
+            assert_eq!(machine(&one), expected, "{content:?}");
+        }
+        assert_eq!(machine(&folder.path().join("missing")), None);
+        std::fs::write(&other, "").unwrap();
+        assert_eq!(file_itself(&one), file_itself(&one));
+        assert_ne!(file_itself(&one), file_itself(&other));
+    }
 
     #[test]
     fn positions_grow_even_when_the_clock_does_not() {

@@ -35,7 +35,22 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
         let name = group.first().map_or("", |first| name_of(*first));
         names.push(name);
         let mut subject = Subject::new(Some(name));
-        let newest = chains.newest_among(group.iter().copied());
+        let is_future = |index: &usize| {
+            let times = sets[*index].times;
+            times.is_some_and(|times| times.is_future(limits.now_utc))
+        };
+        if let Some(future) = group.iter().find(|index| is_future(index)) {
+            let file = scan.media[places[*future].0].files.first();
+            let file = file.map(|file| file.path.display().to_string());
+            let text = format!(
+                "the backup in '{}' is dated in the future: the clock was wrong then, or is now",
+                file.unwrap_or_default()
+            );
+            let reason = Reason::new(State::Warning, "dated-in-future", text);
+            subject.reasons.push(reason);
+        }
+        let dated = group.iter().copied().filter(|index| !is_future(index));
+        let newest = chains.newest_among(dated);
         subject.age = newest
             .and_then(|newest| sets[newest].times)
             .map(|times| limits.now_utc - times.started);

@@ -19,7 +19,7 @@ use windlass_base::{Guid, Moment};
 use windlass_catalog::Error as CatalogError;
 use windlass_device::DeviceAddress;
 
-use crate::retention::{self, Decision, FoundMedia, FoundOther, Place, Policy};
+use crate::retention::{self, Decision, FoundMedia, FoundOther, Now, Place, Policy};
 use crate::{Session, Sink, presence};
 
 /// How long a verification of unchanged media counts, if nothing else is said.
@@ -117,7 +117,7 @@ impl Session {
         let past = past.map_err(ExpireError::History)?;
         retention::add_dependents(&mut scan, &past);
         retention::add_known(&mut scan, &past);
-        let now = Moment::now().0;
+        let now = Now::here();
         let states = states(&scan.media);
         let mut looked_at = BTreeSet::new();
         let mut is_damaged = unreadable::report(&mut scan.media, options, now, sink);
@@ -134,7 +134,13 @@ impl Session {
                     decision.keep(doubt.reason());
                 }
             }
-            let unread = self.unread(&scan.media, &decisions, &looked_at, options.trust, now)?;
+            let unread = self.unread(
+                &scan.media,
+                &decisions,
+                &looked_at,
+                options.trust,
+                now.local,
+            )?;
             if unread.is_empty() {
                 break decisions;
             }
@@ -164,7 +170,7 @@ impl Session {
                 false => None,
             });
         }
-        is_damaged |= decisions.iter().any(|decision| decision.is_orphan);
+        is_damaged |= decisions.iter().any(|decision| decision.is_doubtful);
         let media = scan.media.into_iter().zip(decisions).zip(deleted);
         let media = media.map(|((media, decision), deleted)| ExpiredMedia {
             media,

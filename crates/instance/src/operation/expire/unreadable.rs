@@ -6,12 +6,11 @@
 
 use std::path::PathBuf;
 
-use windlass_base::Moment;
 use windlass_base::message::table;
 
 use super::ExpireOptions;
 use crate::Sink;
-use crate::retention::{self, FoundMedia, Scan};
+use crate::retention::{self, FoundMedia, Now, Scan};
 
 /// A file that may be a backup.
 #[derive(Debug)]
@@ -56,7 +55,7 @@ pub(super) fn doubt(scan: &Scan) -> Option<Doubt> {
 pub(super) fn report(
     media: &mut [FoundMedia],
     options: &ExpireOptions<'_>,
-    now: Moment,
+    now: Now,
     sink: &mut dyn Sink,
 ) -> bool {
     let mut is_damaged = false;

@@ -3,6 +3,7 @@
 //! The command line uses it; a T-SQL statement names its set, or uses the first one. The media may
 //! belong to several media sets, in any order. Nothing is changed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use windlass_base::message::table;
@@ -271,7 +272,49 @@ impl Inventory {
             None => names.first().copied().unwrap_or_default(),
         };
         let is_meant = |index: &usize| self.found[*index].set.database.eq_ignore_ascii_case(name);
-        Ok((0..self.found.len()).filter(is_meant).collect())
+        let meant: Vec<usize> = (0..self.found.len()).filter(is_meant).collect();
+        self.refuse_strangers(name, &meant)?;
+        self.refuse_future(&meant)?;
+        Ok(meant)
+    }
+
+    /// The newest by its date is not the newest state if its clock was wrong.
+    fn refuse_future(&self, meant: &[usize]) -> Result<(), Failure> {
+        let now = jiff::Timestamp::now().as_second();
+        let is_future = |index: &&usize| {
+            let times = self.chain[**index].times;
+            times.is_some_and(|times| times.is_future(now))
+        };
+        let Some(future) = meant.iter().find(is_future) else {
+            return Ok(());
+        };
+        if meant.iter().all(|index| is_future(&index)) {
+            return Ok(());
+        }
+        let set = &self.found[*future].set;
+        let started = set.started.map_or_else(String::new, |at| at.to_string());
+        let held = format!("set {} of '{}'", set.position, set.database);
+        Err(table::set_dated_in_future(held, started).into())
+    }
+
+    /// Several databases can have one name: the newest state of one must not pass for that of another.
+    fn refuse_strangers(&self, name: &str, meant: &[usize]) -> Result<(), Failure> {
+        let mut families: BTreeMap<Guid, (&SetConfiguration, Vec<String>)> = BTreeMap::new();
+        for set in meant.iter().map(|index| &self.found[*index].set) {
+            let family = families.entry(set.family_guid);
+            let (_, positions) = family.or_insert_with(|| (set, Vec::new()));
+            positions.push(set.position.to_string());
+        }
+        if families.len() < 2 {
+            return Ok(());
+        }
+        let held = families.into_values().map(|(set, positions)| {
+            let path = set.files.first().map_or("", |file| &file.physical_name);
+            let (server, positions) = (&set.server, positions.join(", "));
+            format!("'{path}' on {server} (set {positions})")
+        });
+        let held: Vec<String> = held.collect();
+        Err(table::several_of_one_name(name, held.join(", ")).into())
     }
 
     fn held(&self, names: &[&str]) -> String {
