@@ -3,7 +3,7 @@
 //! `cargo run --release -p windlass-bench --bin codec -- FILE...` takes pieces spread evenly over each
 //! FILE (or all files of a folder), compresses and expands each piece with each codec in turn, so that
 //! temporary slowness of the machine affects all of them alike, and repeats that; the tables show
-//! medians. Times are CPU times of one thread. `--short` takes about a minute.
+//! medians. Times are CPU times of one thread. `--short` takes two minutes.
 
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
 
@@ -35,7 +35,7 @@ struct Arguments {
     /// How often each codec runs; the median counts
     #[arg(long, default_value_t = 3)]
     repetitions: usize,
-    /// 32 MB of each, and only the product's own codecs
+    /// 96 MB of each, and only the product's own codecs
     #[arg(long, conflicts_with = "sample_mb")]
     short: bool,
     /// Only codecs whose name contains this text
@@ -56,7 +56,7 @@ struct Row {
 }
 
 /// Megabytes of each file in the short form.
-const SHORT_MB: usize = 32;
+const SHORT_MB: usize = 96;
 
 fn main() -> Result<(), anyhow::Error> {
     let arguments = Arguments::parse();
