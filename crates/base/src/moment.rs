@@ -1,6 +1,10 @@
 //! Dates and times as stored in media headers.
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
 use std::time::SystemTime;
@@ -11,6 +15,9 @@ use jiff::{Timestamp, Zoned};
 
 /// Where the system stores the rules of its time zone, unless `TZ` names another.
 const LOCAL_ZONE_FILE: &str = "/etc/localtime";
+
+/// Maximum length of such a file; the longest have a few kilobytes.
+const ZONE_BYTES_MAX: u64 = 1 << 20;
 
 /// A local date and time of day, to the second.
 ///
@@ -152,15 +159,31 @@ pub fn local_now() -> Zoned {
 /// read the whole time zone folder, which takes longer than a small backup.
 fn local_zone() -> TimeZone {
     static ZONE: OnceLock<TimeZone> = OnceLock::new();
-    let found = || {
-        if std::env::var_os("TZ").is_some() {
-            return None;
+    let found = || match std::env::var_os("TZ") {
+        None => zone_of_file(Path::new(LOCAL_ZONE_FILE)).unwrap_or_else(TimeZone::system),
+        Some(named) => {
+            let bytes = named.as_encoded_bytes();
+            let path = PathBuf::from(OsStr::from_bytes(bytes.strip_prefix(b":").unwrap_or(bytes)));
+            // The library reads whatever it leads to, if it takes for ever.
+            match std::fs::metadata(path) {
+                Ok(found) if !is_zone_file(&found) => TimeZone::UTC,
+                _ => TimeZone::system(),
+            }
         }
-        let rules = std::fs::read(LOCAL_ZONE_FILE).ok()?;
-        TimeZone::tzif("", &rules).ok()
     };
-    ZONE.get_or_init(|| found().unwrap_or_else(TimeZone::system))
-        .clone()
+    ZONE.get_or_init(found).clone()
+}
+
+/// Whether it can be read to its end at once.
+fn is_zone_file(found: &Metadata) -> bool {
+    found.is_file() && found.len() <= ZONE_BYTES_MAX
+}
+
+fn zone_of_file(path: &Path) -> Option<TimeZone> {
+    if !is_zone_file(&std::fs::metadata(path).ok()?) {
+        return None;
+    }
+    TimeZone::tzif("", &std::fs::read(path).ok()?).ok()
 }
 
 #[cfg(test)]

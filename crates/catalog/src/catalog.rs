@@ -63,8 +63,11 @@ impl Catalog {
         windlass_io::directory::create(folder).map_err(failed)?;
         windlass_io::own::check_owner(folder).map_err(failed)?;
         let path = folder.canonicalize().map_err(failed)?.join(FILE_NAME);
+        windlass_io::own::refuse_planted(&path).map_err(failed)?;
         windlass_io::secret::ensure(&path).map_err(failed)?;
-        let connection = Connection::open(&path).map_err(|source| Error::Open {
+        let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let opened = Connection::open_with_flags(&path, flags);
+        let connection = opened.map_err(|source| Error::Open {
             path: path.clone(),
             source,
         })?;
@@ -87,6 +90,10 @@ impl Catalog {
     /// [`Error::Open`], [`Error::Version`].
     pub fn rehearsal(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(FILE_NAME);
+        windlass_io::own::refuse_planted(&path).map_err(|source| Error::Folder {
+            path: folder.to_owned(),
+            source,
+        })?;
         if !path.exists() {
             return Self::in_memory();
         }
@@ -129,7 +136,8 @@ impl Catalog {
         let transaction = self.write("beginning a new catalog")?;
         // Another process may have created it while this one waited.
         match version_of(&transaction, &path)? {
-            0 => {}
+            0 if is_empty(&transaction, &path)? => {}
+            0 => return Err(Error::Foreign { path }),
             schema::VERSION => return Ok(()),
             found => {
                 return Err(Error::Version {
@@ -198,6 +206,16 @@ impl Catalog {
 fn version_of(connection: &Connection, path: &Path) -> Result<u32, Error> {
     connection
         .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(|source| Error::Open {
+            path: path.to_owned(),
+            source,
+        })
+}
+
+fn is_empty(connection: &Connection, path: &Path) -> Result<bool, Error> {
+    let text = "SELECT count(*) = 0 FROM sqlite_schema";
+    connection
+        .query_row(text, [], |row| row.get(0))
         .map_err(|source| Error::Open {
             path: path.to_owned(),
             source,
@@ -281,6 +299,26 @@ mod tests {
         for file in files {
             assert_eq!(mode(&file.path()), 0o600, "{file:?}");
         }
+    }
+
+    #[test]
+    fn a_database_of_somebody_else_is_refused_and_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let theirs = folder.path().join("theirs.db");
+        let connection = Connection::open(&theirs).unwrap();
+        connection.execute_batch("CREATE TABLE theirs (x)").unwrap();
+        drop(connection);
+        let before = std::fs::read(&theirs).unwrap();
+        let path = folder.path().join("i").join(FILE_NAME);
+        std::fs::create_dir(folder.path().join("i")).unwrap();
+        std::os::unix::fs::symlink(&theirs, &path).unwrap();
+        let open = || Catalog::open(&folder.path().join("i")).unwrap_err();
+        assert!(open().to_string().contains("symbolic link"), "{}", open());
+        std::fs::remove_file(&path).unwrap();
+        std::fs::copy(&theirs, &path).unwrap();
+        assert!(matches!(open(), Error::Foreign { .. }), "{}", open());
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        assert_eq!(std::fs::read(&theirs).unwrap(), before);
     }
 
     #[test]

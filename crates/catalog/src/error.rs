@@ -22,6 +22,12 @@ pub enum Error {
         path: PathBuf,
         source: rusqlite::Error,
     },
+    /// The file has tables, but not those of a catalog.
+    #[error(
+        "the file {} is a database of another program and no catalog; move it away, or name another directory",
+        path.display()
+    )]
+    Foreign { path: PathBuf },
     /// The catalog was written by another version of the program.
     #[error(
         "the catalog {} has version {found}; this program supports version {supported}",

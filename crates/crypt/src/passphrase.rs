@@ -33,14 +33,19 @@ impl Passphrase {
         Self(Zeroizing::new(text))
     }
 
-    /// The first line of a file, without its line end.
+    /// The first line of a file, without its line end, and without the byte order mark that some editors
+    /// put before UTF-8.
     ///
     /// # Errors
     /// If the file is not text, or that line is empty or has control characters: then it is not the file that
     /// was meant, and nobody could type the passphrase again.
     pub fn from_file(bytes: Vec<u8>) -> Result<Self, PassphraseError> {
         let bytes = Zeroizing::new(bytes);
+        if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
+            return Err(PassphraseError::Utf16);
+        }
         let text = std::str::from_utf8(&bytes).map_err(|_| PassphraseError::NotText)?;
+        let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         let line = text.lines().next().unwrap_or_default();
         if line.is_empty() {
             return Err(PassphraseError::Empty);
@@ -67,6 +72,8 @@ impl fmt::Debug for Passphrase {
 pub enum PassphraseError {
     #[error("it is not UTF-8")]
     NotText,
+    #[error("it is UTF-16; save it as UTF-8")]
+    Utf16,
     #[error("its first line is empty")]
     Empty,
     #[error("its first line has control characters")]
@@ -145,12 +152,17 @@ mod tests {
         let read = |bytes: &[u8]| Passphrase::from_file(bytes.to_vec());
         assert_eq!(read(b"a b\r\nc"), Ok(Passphrase::new("a b".to_owned())));
         assert_eq!(read("ä€".as_bytes()), Ok(Passphrase::new("ä€".to_owned())));
+        let marked = "\u{FEFF}a b\r\n".as_bytes();
+        assert_eq!(read(marked), Ok(Passphrase::new("a b".to_owned())));
         for (bytes, defect) in [
             (&b""[..], PassphraseError::Empty),
             (b"\nsecret", PassphraseError::Empty),
             (b"\0\0\0\0", PassphraseError::Control),
             (b"a\x1Bb", PassphraseError::Control),
-            (b"\xFF\xFE", PassphraseError::NotText),
+            (b"\xFFa", PassphraseError::NotText),
+            (b"\xFF\xFEa\0", PassphraseError::Utf16),
+            (b"\xFE\xFF\0a", PassphraseError::Utf16),
+            (b"\xEF\xBB\xBF", PassphraseError::Empty),
         ] {
             assert_eq!(read(bytes), Err(defect));
         }

@@ -22,6 +22,7 @@ use windlass_base::message::table;
 use windlass_catalog::Catalog;
 
 use crate::engine::OpenDatabases;
+use crate::message_of::os_error;
 use crate::tsql::expression::sqlite_function;
 use crate::{Failure, Identity, Value};
 
@@ -203,6 +204,11 @@ impl Queries {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        if let Home::File(path) = &self.home {
+            windlass_io::own::refuse_special(path).map_err(|error| {
+                Failure::from(table::cannot_open_file(path.display(), os_error(&error)))
+            })?;
+        }
         let mut connection = match &self.home {
             // A leading `file:` would make it a URI; absolute paths never have one.
             Home::File(path) => Connection::open_with_flags(path, flags)?,

@@ -47,19 +47,7 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// # Errors
 /// Also for folders, block devices, links of other users, and a FIFO without a reader.
 pub fn append(path: &Path, mode: u32) -> io::Result<File> {
-    let refused = |kind: io::ErrorKind, reason: String| Err(io::Error::new(kind, reason));
-    match std::fs::symlink_metadata(path) {
-        Ok(link) if link.is_symlink() => {
-            let ours = rustix::process::geteuid().as_raw();
-            if link.uid() != ours && link.uid() != 0 && !is_open_descriptor(path) {
-                let reason = "it is a symbolic link of another user; name what it leads to";
-                return refused(io::ErrorKind::PermissionDenied, reason.to_owned());
-            }
-        }
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
+    refuse_link_of_others(path)?;
     if std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
         refuse_data(path)?;
     }
@@ -67,10 +55,30 @@ pub fn append(path: &Path, mode: u32) -> io::Result<File> {
     let kind = file.metadata()?.file_type();
     if !(kind.is_fifo() || kind.is_char_device() || kind.is_file()) {
         let reason = format!("it is {}; name a file", kind_of(&file.metadata()?));
-        return refused(io::ErrorKind::InvalidInput, reason);
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     }
     wait_again(&file)?;
     Ok(file)
+}
+
+/// Refuses a symbolic link that neither this user nor root owns: it could lead to any file.
+///
+/// # Errors
+/// `PermissionDenied` for such a link.
+pub fn refuse_link_of_others(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(link) if link.is_symlink() => {
+            let ours = rustix::process::geteuid().as_raw();
+            if link.uid() != ours && link.uid() != 0 && !is_open_descriptor(path) {
+                let reason = "it is a symbolic link of another user; name what it leads to";
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+            }
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Number of bytes that [`refuse_data`] examines.

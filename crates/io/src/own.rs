@@ -266,6 +266,51 @@ pub fn is_there(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
+/// What SQLite keeps beside a database, and the database itself.
+const PARTS_OF_DATABASE: [&str; 4] = ["", "-journal", "-wal", "-shm"];
+
+/// Refuses a FIFO, device or folder in the place of a file that SQLite opens: it would wait for ever, and
+/// no signal would end that. Nothing is opened here, because closing would drop this process's locks.
+///
+/// # Errors
+/// `InvalidInput` with the name of the file.
+pub fn refuse_special(database: &Path) -> io::Result<()> {
+    for part in PARTS_OF_DATABASE {
+        let path = beside(database, part);
+        match std::fs::metadata(&path) {
+            Ok(found) if !found.is_file() => {
+                let reason = format!("'{}': {}", path.display(), not_regular(&found));
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+            }
+            // Whoever opens it reports it.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The same for a database of Windlass itself: neither links nor second names of a file, which would be
+/// somebody else's.
+///
+/// # Errors
+/// `InvalidInput` and `PermissionDenied` with the name of the file.
+pub fn refuse_planted(database: &Path) -> io::Result<()> {
+    refuse_special(database)?;
+    for part in PARTS_OF_DATABASE {
+        let path = beside(database, part);
+        let reason = match std::fs::symlink_metadata(&path) {
+            Ok(found) if found.is_symlink() => {
+                "it is a symbolic link in the place of a file of Windlass"
+            }
+            Ok(found) if found.nlink() > 1 => "it has a second name, which Windlass gives no file",
+            _ => continue,
+        };
+        let reason = format!("'{}': {reason}; remove it", path.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
+    Ok(())
+}
+
 /// The error for anything but a regular file.
 pub(crate) fn not_regular(metadata: &Metadata) -> io::Error {
     let reason = format!("it is {}, not a regular file", kind_of(metadata));
@@ -322,6 +367,26 @@ mod tests {
             }
             assert!(open(&own).is_err(), "{plant}");
             assert!(DirectFile::open(&own, Access::Own).is_err(), "{plant}");
+        }
+    }
+
+    #[test]
+    fn what_sqlite_would_wait_for_is_refused_and_a_planted_link_too() {
+        for part in PARTS_OF_DATABASE {
+            let (folder, victim, _) = folder();
+            let database = folder.path().join("x.db");
+            let path = beside(&database, part);
+            refuse_planted(&database).unwrap();
+            fifo(&path);
+            let error = refuse_special(&database).unwrap_err();
+            assert!(error.to_string().contains("it is a FIFO"), "{error}");
+            std::fs::remove_file(&path).unwrap();
+            symlink(&victim, &path).unwrap();
+            refuse_special(&database).unwrap();
+            assert!(refuse_planted(&database).is_err(), "{part}");
+            std::fs::remove_file(&path).unwrap();
+            std::fs::hard_link(&victim, &path).unwrap();
+            assert!(refuse_planted(&database).is_err(), "{part}");
         }
     }
 

@@ -1,10 +1,12 @@
 //! Extracts the tables of a database from its backups.
 
 use std::ffi::OsString;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use windlass_bak::table::{Database, Refusal, Table, Tally, Value};
-use windlass_io::directory;
+use windlass_io::{directory, output, own};
 
 use crate::csv::CsvWriter;
 use crate::sqlite::SqliteWriter;
@@ -92,13 +94,18 @@ pub fn extract(
     let mut unfinished = OsString::from(to);
     unfinished.push(UNFINISHED_SUFFIX);
     let unfinished = PathBuf::from(unfinished);
-    if unfinished.symlink_metadata().is_ok() {
-        return Err(Error::Exists(unfinished));
-    }
+    // What a killed extraction left; a folder is not removed unseen.
+    let _claim = match format {
+        Format::Csv if unfinished.symlink_metadata().is_ok() => {
+            return Err(Error::Exists(unfinished));
+        }
+        Format::Csv => None,
+        Format::Sqlite => Some(claim(&unfinished)?),
+    };
     let written = write(source, &database, &tables, &unfinished, format);
     let written = written.and_then(|tables| {
         sync(&unfinished)?;
-        directory::replace(&unfinished, to).map_err(|error| Error::file(to, error))?;
+        directory::take_name(&unfinished, to).map_err(|error| Error::file(to, error))?;
         Ok(tables)
     });
     if written.is_err() {
@@ -113,6 +120,17 @@ pub fn extract(
         tables: written?,
         problems: database.problems.texts.clone(),
     })
+}
+
+/// An empty file that SQLite writes: nobody else takes its name, or removes it, while it is held.
+fn claim(path: &Path) -> Result<File, Error> {
+    let make = || {
+        let file = own::claim_file(path)?;
+        let mode = output::MODE_PUBLIC & !directory::umask();
+        file.set_permissions(Permissions::from_mode(mode))?;
+        Ok(file)
+    };
+    make().map_err(|error| Error::file(path, error))
 }
 
 fn sync(path: &Path) -> Result<(), Error> {

@@ -1,6 +1,7 @@
 //! Restores data files from a full backup and its differentials.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use windlass_bak::{
     BackupType, Configuration, FileKind, Finding, Listing, Rebuilder, Rebuilt, StoredFile,
 };
 use windlass_base::Guid;
+use windlass_io::output;
 
 use crate::target::{FileTarget, safe_name};
 use crate::{Error, FileInput};
@@ -259,6 +261,7 @@ impl Destination {
             .iter()
             .find(|(logical, _)| file.logical_name.eq_ignore_ascii_case(logical));
         if let Some((_, path)) = moved {
+            output::refuse_link_of_others(path).map_err(|error| Error::target(path, error))?;
             return Ok(path.clone());
         }
         let extension = match (file.kind, file.id) {
@@ -267,9 +270,14 @@ impl Destination {
             _ => "ndf",
         };
         let name = safe_name(&file.logical_name, extension);
-        let folder = self.folder.as_ref();
-        folder
-            .map(|folder| folder.join(name))
-            .ok_or_else(|| Error::NoDestination(file.logical_name.clone()))
+        let no_destination = || Error::NoDestination(file.logical_name.clone());
+        let path = self.folder.as_ref().ok_or_else(no_destination)?.join(name);
+        // The backup chose the name, so that nobody meant what a link leads to.
+        if path.is_symlink() {
+            let reason = "it is a symbolic link; remove it, or name what it leads to with MOVE";
+            let error = io::Error::new(io::ErrorKind::PermissionDenied, reason);
+            return Err(Error::target(&path, error));
+        }
+        Ok(path)
     }
 }

@@ -55,6 +55,13 @@ fn catches(process: u32, signal: u32) -> bool {
     mask.unwrap_or_default() & (1 << (signal - 1)) != 0
 }
 
+/// Whether a process has a file open.
+fn has_open(process: u32, path: &Path) -> bool {
+    let descriptors = std::fs::read_dir(format!("/proc/{process}/fd"));
+    let mut links = descriptors.into_iter().flatten().flatten();
+    links.any(|link| std::fs::read_link(link.path()).is_ok_and(|target| target == path))
+}
+
 #[test]
 fn a_signal_ends_the_waiting_for_a_lock_at_once() {
     let place = Place::new();
@@ -67,11 +74,12 @@ fn a_signal_ends_the_waiting_for_a_lock_at_once() {
             "app.bak",
             "--json",
             "--lock-timeout",
-            "60",
+            "600",
         ];
         let child = start(&place, &arguments);
         wait_until("signals are caught", || catches(child.id(), signal));
-        std::thread::sleep(Duration::from_millis(100));
+        let database = place.path("app.db").canonicalize().expect("the database");
+        wait_until("the database is open", || has_open(child.id(), &database));
         let begun = Instant::now();
         let sent = Command::new("kill")
             .args([format!("-{name}"), child.id().to_string()])
@@ -83,7 +91,7 @@ fn a_signal_ends_the_waiting_for_a_lock_at_once() {
             (Some(1), vec![3204, 3013]),
             "{name}"
         );
-        assert!(begun.elapsed() < Duration::from_secs(20), "{name}");
+        assert!(begun.elapsed() < Duration::from_secs(120), "{name}");
         assert!(!place.path("app.bak").exists());
     }
 }

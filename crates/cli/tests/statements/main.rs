@@ -27,6 +27,7 @@ mod measuring_engine;
 mod messages;
 mod mistakes;
 mod newest;
+mod odd_files;
 mod operating;
 mod options;
 mod owners;

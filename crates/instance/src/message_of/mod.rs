@@ -57,7 +57,9 @@ failures! {
 /// The message for an error of the instance's catalog.
 fn catalog_message(error: &CatalogError) -> Message {
     let what = match error {
-        CatalogError::Folder { .. } | CatalogError::Open { .. } => "cannot be opened",
+        CatalogError::Folder { .. } | CatalogError::Open { .. } | CatalogError::Foreign { .. } => {
+            "cannot be opened"
+        }
         CatalogError::Version { .. } => "was created by a newer version of Windlass",
         CatalogError::NoFile { path, source } => {
             return table::cannot_open_file(path.display(), os_error(source));

@@ -263,7 +263,8 @@ fn bytes(size: FileSize) -> Result<u64, Failure> {
 
 /// The path of a file that has only a name.
 pub(crate) fn default_place(session: &Session, name: &str) -> Result<PathBuf, Failure> {
-    let is_plain = !name.contains(['/', '\\', '\0']) && !name.starts_with('.');
+    let is_plain =
+        !name.contains(['/', '\\']) && !name.contains(char::is_control) && !name.starts_with('.');
     let Some(folder) = session.instance.folder().filter(|_| is_plain) else {
         return Err(table::create_without_filename().into());
     };

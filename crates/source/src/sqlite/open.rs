@@ -12,6 +12,7 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, ffi as code};
 use rustix::fs::{Access, AtFlags, CWD};
+use windlass_io::own;
 
 use super::ffi::{self, FileLock, WalIndexHeader};
 use super::header::{HEADER_BYTES, Header};
@@ -54,6 +55,7 @@ pub(super) struct Pinned {
 /// Pins the newest committed state of the database at `path`, which must be free of links.
 pub(super) fn pin(path: &Path, options: &SnapshotOptions) -> Result<Pinned, Error> {
     let mut wait = Wait::begin(options);
+    own::refuse_special(path).map_err(|error| file_error("open", path, error))?;
     refuse_emptied(path)?;
     if options.frozen {
         return frozen(path, &mut wait);

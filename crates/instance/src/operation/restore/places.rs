@@ -123,6 +123,8 @@ impl RestoreOperation<'_> {
 
 /// The absolute path of a file to restore; its folder must exist.
 pub(in crate::operation) fn placed(path: &Path) -> Result<PathBuf, Failure> {
+    windlass_io::output::refuse_link_of_others(path)
+        .map_err(|error| table::path_means_no_file(path.display(), error))?;
     let placed = absolute(path)
         .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)))?;
     let folder = windlass_io::directory::parent(&placed);

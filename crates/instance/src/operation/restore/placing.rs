@@ -61,6 +61,9 @@ impl Placing<'_> {
             );
             return Err(self.refuse(table::path_means_no_file(self.path.display(), reason)));
         }
+        if let Err(error) = windlass_io::own::refuse_special(self.path) {
+            return Err(self.refuse(table::path_means_no_file(self.path.display(), error)));
+        }
         let is_there = windlass_io::own::is_there(self.path);
         if is_there && !(self.is_named && wish.replace) {
             let path = self.path.display().to_string();

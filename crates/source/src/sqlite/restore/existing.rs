@@ -48,6 +48,8 @@ impl ExistingTarget {
                 path: path.to_owned(),
             });
         }
+        windlass_io::own::refuse_special(path)
+            .map_err(|error| file_error("replace", path, error))?;
         let had_log = wal_path(path).exists();
         let (connection, is_database) = match lock_database(path)? {
             Some(connection) => (connection, true),

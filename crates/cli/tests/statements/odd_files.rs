@@ -1,0 +1,123 @@
+//! FIFOs, links and files of others in the place of files that Windlass opens: a message at once, and
+//! nothing of others is written to.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{Place, Run, sql, succeed};
+
+fn fifo(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status();
+    assert!(made.expect("mkfifo").success());
+}
+
+/// Runs the program, which must not wait for the other end of a FIFO.
+#[track_caller]
+fn run_at_once(mut command: Command) -> Run {
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let begun = Instant::now();
+    while child.try_wait().expect("it can be asked").is_none() {
+        if begun.elapsed() > Duration::from_secs(60) {
+            child.kill().expect("it ends");
+            panic!("it hangs");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Run::of(&child.wait_with_output().expect("it ended"))
+}
+
+#[test]
+fn a_fifo_beside_a_database_or_in_its_place_is_named_at_once() {
+    let place = Place::new();
+    place.succeed(&["backup", "other.db", "--to", "other.bak"]);
+    for part in ["-journal", "-wal", "-shm"] {
+        let path = place.path(&format!("app.db{part}"));
+        fifo(&path);
+        for arguments in [
+            &["backup", "app.db", "--to", "app.bak"][..],
+            &["restore", "other.bak", "--to", "app.db", "--replace"],
+            &[
+                "sql",
+                "--attach",
+                "app=app.db",
+                "-d",
+                "app",
+                "-Q",
+                "SELECT count(*) FROM t",
+            ],
+        ] {
+            let run = run_at_once(place.command(arguments));
+            assert_eq!(run.code, Some(1), "{arguments:?} {}", run.out);
+            assert!(
+                run.err.contains("it is a FIFO"),
+                "{arguments:?} {}",
+                run.err
+            );
+        }
+        std::fs::remove_file(&path).expect("the FIFO");
+    }
+    // As a target.
+    fifo(&place.path("target"));
+    for target in ["target", "temp"] {
+        let arguments = ["restore", "other.bak", "--to", target, "--replace"];
+        let run = run_at_once(place.command(&arguments));
+        assert_eq!(run.code, Some(1), "{}", run.out);
+        assert!(run.err.contains("not a regular file"), "{}", run.err);
+        assert!(!run.err.contains("backed up"), "{}", run.err);
+    }
+}
+
+#[test]
+fn a_fifo_or_a_device_as_time_zone_or_beside_the_catalog_does_not_hang_a_command() {
+    let place = Place::new();
+    succeed(&place, "SELECT 1 AS one");
+    fifo(&place.path("zone"));
+    let zone = format!(":{}", place.text("zone"));
+    for zone in [zone.as_str(), ":/dev/zero", ":zone"] {
+        let mut command = place.command(&["backup", "app.db", "--to", "zone.bak", "--format"]);
+        command.env("TZ", zone);
+        let run = run_at_once(command);
+        assert_eq!(run.code, Some(0), "{zone} {}", run.err);
+    }
+    for part in ["-journal", "-wal", "-shm"] {
+        let path = place.path(&format!("instance/windlass.catalog{part}"));
+        let _there = std::fs::remove_file(&path);
+        fifo(&path);
+        let instance = place.text("instance");
+        let run = run_at_once(place.command(&["sql", "--instance", &instance, "-Q", "SELECT 1"]));
+        assert_eq!(run.code, Some(1), "{}", run.out);
+        assert!(run.err.contains("it is a FIFO"), "{}", run.err);
+        std::fs::remove_file(&path).expect("the FIFO");
+    }
+}
+
+#[test]
+fn a_name_with_a_line_break_forges_no_line_of_a_listing() {
+    let place = Place::new();
+    let script = format!(
+        "CREATE DATABASE [a\nforged] ON (NAME = a, FILENAME = '{}') LOG ON (NAME = l, FILENAME = '{}')",
+        place.text("n.mdf"),
+        place.text("n.ldf")
+    );
+    succeed(&place, &script);
+    let instance = place.text("instance");
+    let listing = [
+        "sql",
+        "--instance",
+        &instance,
+        "-Q",
+        "SELECT name FROM sys.databases",
+    ];
+    let run = place.succeed(&listing);
+    assert!(
+        !run.out.lines().any(|line| line.starts_with("forged")),
+        "{}",
+        run.out
+    );
+    // Nor does it name a file.
+    let run = sql(&place, "CREATE DATABASE [b\nforged]");
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(run.numbers().contains(&50005), "{}", run.err);
+}
