@@ -1,15 +1,20 @@
 //! Runs every entry point on arbitrary bytes.
 //!
 //! Checksums would stop a fuzzer early, so the first byte can request that the checksums of headers
-//! are corrected, or that the rest is read as the pages of a data file.
+//! are corrected, or that the rest is read as the pages of a data file, or as the description of a
+//! copied set.
 
 use crate::census::Census;
 use crate::checksum::xor16;
+use crate::container::{Input, SeekInput};
 use crate::error::{Error, PageId};
 use crate::fields::Fields;
 use crate::listing::Listing;
 use crate::mtf::{DescriptorHeader, STREAM_BYTES, StreamHeader, Tag};
+use crate::original::Original;
+use crate::outline::Outline;
 use crate::page::PAGE_BYTES;
+use crate::stream_reader::StreamReader;
 use crate::table::{Database, Pages};
 use crate::verify::Verifier;
 
@@ -23,6 +28,7 @@ pub fn fuzz_file(bytes: &[u8]) {
             read_file(&repaired);
         }
         Some((2, rest)) => read_tables(rest),
+        Some((3, rest)) => drop(Original::load(rest)),
         _ => read_file(bytes),
     }
 }
@@ -34,6 +40,44 @@ fn read_file(bytes: &[u8]) {
     let mut verifier = Verifier::new(1);
     verifier.family(bytes).ok();
     verifier.finish();
+    if let Ok(outline) = Outline::read(bytes) {
+        copy(bytes, &outline);
+    }
+}
+
+/// Describes each set, and reads the stream at both its ends.
+fn copy(bytes: &[u8], outline: &Outline) {
+    let outlines = std::slice::from_ref(outline);
+    for index in 0..outline.sets.len().min(10) {
+        if let Ok(stored) = Original::store(outlines, index) {
+            Original::load(&stored);
+        }
+    }
+    let mut reader = StreamReader::new(Cursor(bytes, 0), outline);
+    let mut buffer = [0; 1 << 17];
+    let end = outline.stream_bytes.saturating_sub(buffer.len() as u64);
+    for offset in [0, end / 2, end, u64::MAX] {
+        reader.read_at(offset, &mut buffer, &mut Vec::new()).ok();
+    }
+}
+
+/// Bytes that can be read anywhere.
+struct Cursor<'b>(&'b [u8], usize);
+
+impl Input for Cursor<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let mut rest = self.0.get(self.1..).unwrap_or_default();
+        let read = rest.read(buffer)?;
+        self.1 += read;
+        Ok(read)
+    }
+}
+
+impl SeekInput for Cursor<'_> {
+    fn seek(&mut self, offset: u64) -> std::io::Result<()> {
+        self.1 = usize::try_from(offset).unwrap_or(usize::MAX);
+        Ok(())
+    }
 }
 
 /// Corrects the checksums of headers.

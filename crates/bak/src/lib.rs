@@ -7,6 +7,7 @@
 //! - [`Listing`]: the headers of a media family and its sets; [`columns`] has the result sets.
 //! - [`Verifier`]: RESTORE VERIFYONLY.
 //! - [`Census`]: the position of each block and stream in a file, and the types of its pages.
+//! - [`Outline`], [`StreamReader`], [`Original`]: what a copy of a file in other media needs.
 //! - [`table`]: the tables of the database, from its pages.
 //!
 //! Invariants:
@@ -29,8 +30,11 @@ mod fields;
 pub mod fuzzing;
 mod listing;
 mod mtf;
+mod original;
+mod outline;
 pub mod page;
 mod rebuild;
+mod stream_reader;
 pub mod table;
 mod verify;
 mod visit;
@@ -50,7 +54,10 @@ pub use mtf::configuration::{BackupType, Configuration, FileGroup, FileKind, Sto
 pub use mtf::log::VirtualLog;
 pub use mtf::media::MediaHeader;
 pub use mtf::set::SetHeader;
+pub use original::{CopiedFamily, Original};
+pub use outline::{Outline, OutlinedSet};
 pub use rebuild::{Rebuilder, Rebuilt, Target};
+pub use stream_reader::StreamReader;
 pub use verify::{Checked, FileFinding, Verified, Verifier};
 pub use visit::{Block, ExtentPlace, Stream, Visit};
 pub use walk::{Walked, walk};

@@ -42,6 +42,14 @@ pub trait Visit {
     fn block(&mut self, _block: Block) {}
     /// A stream, before its data.
     fn stream(&mut self, _stream: Stream) {}
+    /// Whether [`Visit::content`] and [`Visit::records`] are called.
+    fn wants_content(&self) -> bool {
+        false
+    }
+    /// The bytes of a descriptor block, of a configuration, or of a set map.
+    fn content(&mut self, _tag: Tag, _place: Place, _bytes: &[u8]) {}
+    /// The records of a compressed file, in order: stream offset and file offset.
+    fn records(&mut self, _records: Vec<(u64, u64)>) {}
     /// A backup set starts.
     fn set(&mut self, header: &SetHeader, place: Place) {
         if let Some(inner) = self.inner() {

@@ -62,12 +62,16 @@ pub fn walk<I: Input>(input: I, visit: &mut dyn Visit) -> Result<Walked, Error> 
         last_was_filemark: false,
         next_control_block: 0,
     };
+    if walk.visit.wants_content() {
+        walk.stream.keep_records();
+    }
     match walk.run() {
         Ok(()) => walk.end(),
         Err(Error::Truncated { what, .. }) => walk.report(Damage::Ends { what }),
         Err(error) => return Err(error),
     }
     walk.pass_findings();
+    walk.visit.records(walk.stream.take_records());
     let stream = &walk.stream;
     Ok(Walked {
         container: stream.container(),
@@ -129,6 +133,9 @@ impl<I: Input> Walk<'_, I> {
             self.check_order(tag, begins, order);
             let bytes = bytes as u64;
             self.visit.block(Block { tag, place, bytes });
+            if self.visit.wants_content() {
+                self.visit.content(tag, place, &block);
+            }
             if tag != Tag::SFMB {
                 self.enter(tag, &block, place);
             } else if self.block_bytes == 0 {
@@ -253,6 +260,11 @@ impl<I: Input> Walk<'_, I> {
                 let stored = self.read(bytes, "a checksum")?;
                 self.compare(left.sum.take(), Fields(&stored).u32(0), place);
             }
+            Tag::TSMP if self.visit.wants_content() => {
+                let place = self.stream.place(self.stream.offset());
+                let map = self.read(bytes, "the map of the sets")?;
+                self.visit.content(tag, place, &map);
+            }
             _ => self.skip(bytes, "a stream")?,
         }
         Ok(())
@@ -276,6 +288,9 @@ impl<I: Input> Walk<'_, I> {
     fn configuration(&mut self, bytes: u64, block: &[u8]) -> Result<(), Error> {
         let place = self.stream.place(self.stream.offset());
         let stream = self.read(bytes, "the configuration")?;
+        if self.visit.wants_content() {
+            self.visit.content(Tag::MQCI, place, &stream);
+        }
         let is_final = DescriptorHeader(Fields(block)).tag() == Tag::MSLS;
         match Configuration::read(&stream) {
             Ok(configuration) => self.visit.configuration(&configuration, is_final),

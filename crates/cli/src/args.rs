@@ -7,6 +7,7 @@ mod inspect;
 mod keys;
 mod locking;
 mod measuring;
+mod repack;
 mod sqlserver;
 mod tuning;
 
@@ -30,6 +31,7 @@ pub(crate) use inspect::{FilesArguments, HeaderArguments, LabelArguments};
 pub(crate) use keys::{KeyArguments, RekeyArguments, SigningKeyArguments};
 pub(crate) use locking::LockingArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
+pub(crate) use repack::{RepackArguments, UnpackArguments};
 pub(crate) use sqlserver::{ExtractArguments, ExtractFormat, InspectArguments};
 pub(crate) use tuning::TuningArguments;
 
@@ -107,6 +109,10 @@ pub(crate) enum Command {
     Inspect(InspectArguments),
     /// Extract tables from SQL Server backups: as SQLite, CSV, or data files
     Extract(ExtractArguments),
+    /// Copy a SQL Server backup to Windlass media: verified, compressed, encrypted, striped
+    Repack(Box<RepackArguments>),
+    /// Write the SQL Server backup again that was repacked
+    Unpack(UnpackArguments),
     /// Change the recipients of encrypted backup sets without touching the media
     Rekey(RekeyArguments),
     /// Create a key that signs backups: the private key in FILE, the public key in FILE.pub

@@ -168,6 +168,8 @@ fn execute(command: Command, common: &Common, settings: &Settings) -> Outcome {
         Command::Label(arguments) => command::inspect::label(&arguments, common),
         Command::Inspect(arguments) => command::sqlserver::inspect(&arguments, common),
         Command::Extract(arguments) => command::extract::run(&arguments, common),
+        Command::Repack(arguments) => command::repack::repack(&arguments, common),
+        Command::Unpack(arguments) => command::repack::unpack(&arguments, common),
         Command::Rekey(arguments) => command::rekey::run(&arguments, common),
         Command::SigningKey(arguments) => command::signing_key::run(&arguments, common),
         Command::Import(arguments) => command::import_export::import(&arguments, common),

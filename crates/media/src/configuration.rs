@@ -64,6 +64,8 @@ pub enum SourceKind {
     Engine = 2,
     /// A PostgreSQL cluster.
     Postgres = 3,
+    /// A backup set of SQL Server.
+    SqlServer = 4,
 }
 
 impl Stored for SourceKind {
@@ -76,6 +78,7 @@ impl Stored for SourceKind {
             [1] => Some(Self::Sqlite),
             [2] => Some(Self::Engine),
             [3] => Some(Self::Postgres),
+            [4] => Some(Self::SqlServer),
             _ => None,
         }
     }

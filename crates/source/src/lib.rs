@@ -10,8 +10,8 @@
 //! - [`ownership`]: which registered database a file was made for.
 //!
 //! Neighbours: `pipeline` above uses both traits and no implementation; `io` below is the interface to
-//! the operating system. Of `media` only [`SourceKind`](windlass_media::SourceKind) is used; nothing
-//! here depends on compression or T-SQL.
+//! the operating system. Of `media` only [`SourceKind`](windlass_media::SourceKind) and
+//! [`SetType`](windlass_media::SetType) are used; nothing here depends on compression or T-SQL.
 //!
 //! Invariants:
 //! 1. [`Snapshot::read`] gives the bytes of the pinned state or an error, whatever other processes
@@ -38,7 +38,7 @@ pub use error::{Error, Obstacle, WalDamage};
 pub use ownership::Left;
 pub use protection::{Protection, Sealing};
 pub use source::{
-    Content, DatabaseIdentity, Depth, Ending, FileKind, FileRanges, LogPiece, Position,
+    Content, CopiedSet, DatabaseIdentity, Depth, Ending, FileKind, FileRanges, LogPiece, Position,
     RecoveryModel, Snapshot, SourceFile, TemporaryCopy, WritersHeld,
 };
 pub use target::{Recovery, RestoreTarget};

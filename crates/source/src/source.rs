@@ -10,7 +10,7 @@ use std::time::Duration;
 pub use windlass_base::word::Depth;
 use windlass_base::{FilePage, Guid, Lsn, Moment};
 use windlass_io::DirectFile;
-use windlass_media::SourceKind;
+use windlass_media::{SetType, SourceKind};
 
 use crate::Error;
 
@@ -86,6 +86,31 @@ pub struct Position {
     pub last_lsn: Lsn,
     /// The checkpoint with which the backup starts; a differential names it as its base.
     pub checkpoint_lsn: Lsn,
+}
+
+/// What a backup set says of itself that is a copy of another one, made elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopiedSet {
+    pub set_type: SetType,
+    pub is_copy_only: bool,
+    pub has_checksums: bool,
+    /// The original is damaged, or not all of it is there.
+    pub is_damaged: bool,
+    pub name: String,
+    pub description: String,
+    pub user: String,
+    pub server: String,
+    pub machine: String,
+    pub started: Option<Moment>,
+    pub finished: Option<Moment>,
+    pub expires: Option<Moment>,
+    /// Quarter hours from UTC.
+    pub time_zone: i8,
+    pub recovery_model: &'static str,
+    pub database_backup_lsn: Lsn,
+    pub differential_base_lsn: Lsn,
+    pub differential_base_guid: Guid,
+    pub recovery_fork_guid: Guid,
 }
 
 /// What a database file contains.
@@ -250,6 +275,11 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
     /// Otherwise, a full backup stores digests to compare with.
     fn tracks_changes(&self) -> bool {
         false
+    }
+
+    /// The original that this is a copy of; `None` for the snapshot of a database.
+    fn copied_set(&self) -> Option<&CopiedSet> {
+        None
     }
 
     /// How long the database's writers are locked out; `None` if they are not.

@@ -4,6 +4,7 @@
 //!
 //! - [`FileInput`]: a backup file, or standard input.
 //! - [`Source`], [`extract`]: write the tables of backups or data files to a SQLite file or CSV.
+//! - [`BackupFiles`], [`Unpacking`]: what Windlass media are made from, and made into again.
 //! - [`restore`]: restores a full backup and its differentials to data files.
 //!
 //! Invariants:
@@ -16,14 +17,19 @@ mod ending;
 mod error;
 mod extract;
 mod input;
+mod repack;
 mod restore;
 mod source;
 mod sqlite;
+mod summing;
 mod target;
+mod unpack;
 
 pub use ending::complete;
 pub use error::Error;
 pub use extract::{Extracted, ExtractedTable, Format, extract};
 pub use input::{FileInput, is_sql_server};
+pub use repack::{BackupFiles, SetSnapshot};
 pub use restore::{Destination, Restored, RestoredFile, Step, places, restore};
 pub use source::{Source, steps};
+pub use unpack::{Unpacking, unpacked_files};

@@ -84,6 +84,17 @@ impl FileTarget {
         ending::give_names(&paths, &mut |_| Ok(()))
     }
 
+    /// Writes to a file, from any thread.
+    pub(crate) fn write_at(&self, file: u16, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file(file)?.write_all_at(bytes, offset)
+    }
+
+    /// The final name of a file.
+    pub(crate) fn path(&self, id: u16) -> PathBuf {
+        let entry = self.files.get(&id);
+        entry.map(|entry| entry.path.clone()).unwrap_or_default()
+    }
+
     fn file(&self, id: u16) -> io::Result<&File> {
         let entry = self.files.get(&id);
         entry.map(|entry| &entry.file).ok_or_else(|| {
@@ -97,7 +108,7 @@ impl FileTarget {
 
 impl Target for FileTarget {
     fn write(&mut self, file: u16, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file(file)?.write_all_at(bytes, offset)
+        self.write_at(file, offset, bytes)
     }
 
     fn set_length(&mut self, file: u16, bytes: u64) -> io::Result<()> {

@@ -22,7 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("codec", &["base"]),
     ("media", &["base"]),
     ("bak", &["base", "codec"]),
-    ("sqlserver", &["bak", "base", "io"]),
+    ("sqlserver", &["bak", "base", "io", "media", "source"]),
     ("crypt", &["base"]),
     ("accelerator", &["codec"]),
     ("device", &["base", "io"]),

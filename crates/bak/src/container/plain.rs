@@ -25,6 +25,8 @@ pub struct PlainStream<I> {
     at: u64,
     /// Stream offset and file offset of the records in the buffer.
     pieces: VecDeque<(u64, u64)>,
+    /// The same for all records, if they are wanted.
+    records: Option<Vec<(u64, u64)>>,
     findings: Vec<Finding>,
 }
 
@@ -56,6 +58,7 @@ impl<I: Input> PlainStream<I> {
             head: 0,
             at: 0,
             pieces: VecDeque::new(),
+            records: None,
             findings: Vec::new(),
         })
     }
@@ -175,6 +178,16 @@ impl<I: Input> PlainStream<I> {
         }
     }
 
+    /// Keeps the positions of all records from now on, 16 bytes each.
+    pub(crate) fn keep_records(&mut self) {
+        self.records = Some(Vec::new());
+    }
+
+    /// Takes the positions of the records: stream offset and file offset.
+    pub(crate) fn take_records(&mut self) -> Vec<(u64, u64)> {
+        self.records.take().unwrap_or_default()
+    }
+
     /// Takes the findings about the container since the last call.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
@@ -216,6 +229,9 @@ impl<I: Input> PlainStream<I> {
                     self.pieces.pop_front();
                 }
                 self.pieces.push_back((end, file_offset));
+                if let Some(records) = &mut self.records {
+                    records.push((end, file_offset));
+                }
                 Ok(true)
             }
         }

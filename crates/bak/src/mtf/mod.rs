@@ -60,6 +60,8 @@ impl Tag {
     pub const MQDA: Self = Self(*b"MQDA");
     /// Stream: log.
     pub const MQTL: Self = Self(*b"MQTL");
+    /// Stream: the sets of a family.
+    pub const TSMP: Self = Self(*b"TSMP");
     /// Stream: checksum of the previous stream.
     pub const CSUM: Self = Self(*b"CSUM");
 

@@ -243,6 +243,7 @@ messages! {
     50052, 16, integrity_failed(database, count), "SQLite's check found {count} problem(s) in '{database}'. It was not backed up. CONTINUE_AFTER_ERROR (--continue-after-error) backs it up anyway, marked as damaged.";
     50053, 10, database_cut(file, expected, found), "Warning: the header of '{file}' says {expected} bytes, but the file has {found}: it is truncated. The backup contains what exists.";
     50066, 16, set_dated_in_future(set, started), "Nothing was restored: {set} is dated {started}, in the future: the clock was wrong then, or is now, so which state is the newest cannot be told. Choose a set with --set N, or name only the media of the wanted one.";
+    50067, 16, cannot_unpack(device, why), "'{device}' cannot be unpacked: {why}.";
     50065, 16, several_of_one_name(name, held), "The media hold backups of different databases named '{name}': {held}. Name only the media of one of them, or a set with --set N.";
     50060, 16, several_databases(held), "The media hold backups of several databases: {held}. Choose a database with --of NAME, or a set with --set N.";
     50061, 16, no_backup_of(database, held), "The media hold no backup of '{database}'. They hold {held}.";
@@ -277,6 +278,7 @@ texts! {
     file_is_anothers(file, database, why), "'{file}' is not the file that was made for database '{database}': {why}. A MOVE that names it, with REPLACE, overwrites it.";
     file_left_to_others(file, why), "The file '{file}' was not deleted: {why}. If nobody needs it, delete it by hand.";
     file_written(file, database, path, bytes), "File '{file}' of database '{database}' was written to '{path}': {bytes} bytes.";
+    file_unpacked(file, bytes), "The file '{file}' of SQL Server was written: {bytes} bytes.";
     files_deleted(count, database), "The {count} files of '{database}' were deleted.";
     files_are_sql_servers(), "The files are SQL Server's: the database is not registered here. windlass extract reads its tables.";
     finding(text), "{text}";
@@ -315,6 +317,7 @@ texts! {
     sequence_waits(name, place, recovery), "The full backup is restored, the differential is not: '{name}' is left restoring, and cannot be opened. To continue with this or another differential of the same full backup: windlass restore DIFFERENTIAL {place}.{recovery}";
     set_left_out(set, why), "Left out: {set}: {why}.";
     set_rekeyed(position, on_media, beside), "Backup set {position} can be read by {on_media} (on the media) and {beside} (in the key file beside them).";
+    set_repacked(original, database, position), "Backup set {original} of '{database}' was copied as backup set {position}.";
     sets_on_device(device, are, position), "On '{device}' there {are}; there is no set {position}.";
     settings_not_there(file), "{file}: not there";
     settings_read(file), "{file}: read";
@@ -355,6 +358,7 @@ texts! {
     restore_of_log_alone(file), "A restore of the log file '{file}' alone is not supported. The log records which extents have changed; restore the whole database.";
     restore_of_parts_mixed(), "A restore of filegroups, or of pages together with files is not supported. Write PAGE = 'file:page, ...' once, or FILE = 'name' for each file; there are no filegroups.";
     restore_of_several_files(count), "A restore of a database of {count} files is not supported. A SQLite database is one file.";
+    restore_of_sql_server_set(database), "A restore of a backup set of SQL Server ('{database}') from Windlass media is not supported. windlass unpack writes the file of SQL Server again, which RESTORE DATABASE and windlass extract can read.";
     restore_of_sqlite_parts(database), "A restore of parts of the SQLite file '{database}' is not supported. It is not known which pages of a SQLite file have changed since a backup; restore the whole file.";
     restore_over_engine(database), "A restore of a SQLite file over the page engine database '{database}' is not supported. Drop or detach it first, or restore under another name.";
     restore_over_sqlite_file(database), "A restore of a page engine database over the SQLite file '{database}' is not supported. Drop or detach it first, or restore under another name.";

@@ -9,6 +9,7 @@ mod keys;
 mod measuring;
 pub(crate) mod prompt;
 pub(crate) mod rekey;
+pub(crate) mod repack;
 pub(crate) mod restore;
 pub(crate) mod signing_key;
 pub(crate) mod sql;

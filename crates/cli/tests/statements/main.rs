@@ -36,6 +36,7 @@ mod partial;
 mod prompt;
 mod readme;
 mod refusals;
+mod repacking;
 mod report;
 mod restoring;
 mod sales;

@@ -7,7 +7,8 @@ use windlass_pipeline::MediaSet;
 
 use super::media::MediaOptions;
 use super::media_rows::{self, FoundSet};
-use super::sql_server;
+use super::unpack::original;
+use super::{repacked, sql_server};
 use crate::event_log::Entry;
 use crate::message_of::{media_message, set_not_found};
 use crate::{Failure, ResultSet, Session, Sink};
@@ -138,8 +139,12 @@ fn inspected(
             let media = options.open_any(&devices)?;
             let position = options.position()?.unwrap_or(1);
             let entry = media.set(position)?;
+            let original = original(&media, &entry.configuration)?;
             Ok(Inspection {
-                rows: media_rows::file_list_only(&entry.configuration),
+                rows: match original {
+                    Some(original) => repacked::file_list(&original),
+                    None => media_rows::file_list_only(&entry.configuration),
+                },
                 positions: vec![position],
                 ..Inspection::default()
             })
@@ -179,8 +184,14 @@ fn headers(
         })
         .collect();
     let (note, trouble) = trouble(media);
+    let mut rows = media_rows::header_only(&found);
+    for (row, found) in rows.rows.iter_mut().zip(&found) {
+        if let Some(original) = original(media, found.set)? {
+            repacked::header(row, &original);
+        }
+    }
     Ok(Inspection {
-        rows: media_rows::header_only(&found),
+        rows,
         positions: found.iter().map(|found| found.set.position).collect(),
         before: Vec::new(),
         after: note.into_iter().collect(),

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `backup/` | [`BackupOptions`]: a backup of one database |
 //! | `restore/` | [`RestoreOptions`]: a restore of one set, whole or in part; the newest state of some media |
+//! | `backup/repack`, `unpack`, `repacked` | SQL Server backups on Windlass media: there, back, and what is said of them |
 //! | `verify` | [`VerifyOptions`]: reads a set entirely |
 //! | `inspect` | [`Inspect`]: headers, files and label of media |
 //! | `expire` | retention on folders |
@@ -38,11 +39,13 @@ mod media_rows;
 mod number;
 mod observer;
 mod rehearse;
+mod repacked;
 pub(crate) mod restore;
 mod signing;
 mod sql_server;
 mod timing;
 mod trace;
+mod unpack;
 pub(crate) mod verify;
 
 pub use windlass_source::{Depth, Recovery};
@@ -61,4 +64,5 @@ pub use restore::{
     Newest, NewestRequest, RestoreOptions, RestoreOutcome, RestorePart, Sequence,
     Step as RestoreStep,
 };
+pub use unpack::{UnpackOptions, UnpackedFile};
 pub use verify::{OPERATION as VERIFICATION, VerifyOptions, VerifyOutcome};

@@ -145,13 +145,7 @@ impl<'a> Media<'a> {
         if self.options.needs_checksums && set.is_some_and(|found| !found.has_checksums()) {
             return Err(table::set_has_no_checksums().into());
         }
-        sink.message(table::checked(counts(&verified)));
-        for text in &verified.notes {
-            sink.message(table::noticed(text));
-        }
-        for text in &verified.unchecked {
-            sink.message(table::not_checked(text));
-        }
+        report_checks(&verified, sink);
         if verified.is_valid() {
             sink.message(table::set_valid(position));
             return Ok(position);
@@ -159,7 +153,8 @@ impl<'a> Media<'a> {
         Err(self.damages(&verified, on_damage))
     }
 
-    fn damages(&self, verified: &Verified, on_damage: OnDamage) -> Failure {
+    /// The findings, as messages.
+    pub(super) fn damages(&self, verified: &Verified, on_damage: OnDamage) -> Failure {
         let listed = match on_damage {
             OnDamage::Stop => 1,
             OnDamage::Continue => DAMAGES_LISTED,
@@ -349,7 +344,7 @@ fn values(row: columns::Row) -> Vec<Value> {
     row.into_iter().map(|(_, cell)| value(cell)).collect()
 }
 
-fn value(cell: Cell) -> Value {
+pub(super) fn value(cell: Cell) -> Value {
     match cell {
         Cell::Null => Value::Null,
         Cell::Bit(bit) => Value::Bit(bit),
@@ -358,6 +353,17 @@ fn value(cell: Cell) -> Value {
         Cell::Text(text) => Value::Text(text),
         Cell::Guid(guid) => Value::Guid(guid),
         Cell::Moment(moment) => Value::optional_moment(Some(moment)),
+    }
+}
+
+/// Reports what was checked, and what could not be.
+pub(super) fn report_checks(verified: &Verified, sink: &mut dyn Sink) {
+    sink.message(table::checked(counts(verified)));
+    for text in &verified.notes {
+        sink.message(table::noticed(text));
+    }
+    for text in &verified.unchecked {
+        sink.message(table::not_checked(text));
     }
 }
 

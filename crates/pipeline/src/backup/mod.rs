@@ -167,8 +167,8 @@ fn run(
     let (totals, damaged) = (transform.totals, transform.damaged.into_inner());
     let damaged = damaged.unwrap_or_else(PoisonError::into_inner);
     configuration.is_damaged = !damaged.is_empty() || configuration.seen.integrity_findings > 0;
-    let ending = snapshot.ending()?;
-    set::complete(&mut configuration, &totals, &control.coverage, ending);
+    set::complete(&mut configuration, &totals, &control.coverage, &*snapshot)?;
+    set::describe_copy(&mut configuration, request, &*snapshot);
     prove(request, &media, key.as_ref(), &mut configuration)?;
     snapshot.close()?;
     finish_media(media, &configuration, &control, &mut stages.write)?;

@@ -5,10 +5,11 @@ use windlass_codec::Level;
 use windlass_media::{
     DatabaseFile, FileMode, HELD_BYTES_MAX, Held, Seen, SetConfiguration, SetType,
 };
-use windlass_source::{Ending, FileKind, Snapshot};
+use windlass_source::{FileKind, Snapshot};
 
 use super::accounts;
 use crate::coverage::Coverage;
+use crate::error::Error;
 use crate::plan::Plan;
 use crate::request::{BackupKind, BackupRequest};
 use crate::totals::Totals;
@@ -28,7 +29,7 @@ pub(super) fn configuration(
         BackupKind::Differential(base) => (SetType::Differential, base.set_guid, base.lsn),
     };
     let version = |text: &str| text.parse().unwrap_or_default();
-    SetConfiguration {
+    let mut set = SetConfiguration {
         set_guid: Guid::random(),
         position,
         set_type,
@@ -78,6 +79,43 @@ pub(super) fn configuration(
             .map(|file| database_file(file, identity.database_guid, base_guid, base_lsn))
             .collect(),
         ..SetConfiguration::default()
+    };
+    describe_copy(&mut set, request, snapshot);
+    set
+}
+
+/// A copy of a set says what the original said, unless the request says otherwise.
+pub(super) fn describe_copy(
+    set: &mut SetConfiguration,
+    request: &BackupRequest,
+    snapshot: &dyn Snapshot,
+) {
+    let Some(copied) = snapshot.copied_set() else {
+        return;
+    };
+    let given = |given: &Option<String>, copied: &str| match given {
+        Some(text) => text.clone(),
+        None => copied.to_owned(),
+    };
+    set.set_type = copied.set_type;
+    set.is_copy_only = copied.is_copy_only;
+    set.has_checksums = copied.has_checksums;
+    set.is_damaged = copied.is_damaged;
+    set.name = given(&request.name, &copied.name);
+    set.description = given(&request.description, &copied.description);
+    set.user.clone_from(&copied.user);
+    set.server.clone_from(&copied.server);
+    set.machine.clone_from(&copied.machine);
+    set.started = copied.started;
+    set.expires = request.expires.or(copied.expires);
+    set.time_zone = copied.time_zone;
+    copied.recovery_model.clone_into(&mut set.recovery_model);
+    set.database_backup_lsn = copied.database_backup_lsn;
+    set.differential_base_lsn = copied.differential_base_lsn;
+    set.differential_base_guid = copied.differential_base_guid;
+    set.recovery_fork_guid = copied.recovery_fork_guid;
+    if set.is_final {
+        set.finished = copied.finished;
     }
 }
 
@@ -107,9 +145,9 @@ pub(super) fn complete(
     set: &mut SetConfiguration,
     totals: &Totals,
     coverage: &Coverage,
-    ending: Option<Ending>,
-) {
-    if let Some(ending) = ending {
+    snapshot: &dyn Snapshot,
+) -> Result<(), Error> {
+    if let Some(ending) = snapshot.ending()? {
         set.first_lsn = ending.position.first_lsn;
         set.last_lsn = ending.position.last_lsn;
         set.checkpoint_lsn = ending.position.checkpoint_lsn;
@@ -136,6 +174,7 @@ pub(super) fn complete(
         file.held = held(coverage, file, room);
         room = room.saturating_sub(file.held.len());
     }
+    Ok(())
 }
 
 /// The ranges of a file that the set contains; empty for a data file it contains entirely. For the

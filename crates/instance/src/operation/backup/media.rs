@@ -17,20 +17,25 @@ use crate::{Failure, Session, overwriting};
 /// Maximum number of mirrors, not counting the first copy.
 const MIRRORS_MAX: usize = 3;
 
+/// What is backed up.
+pub(super) struct Subject<'a> {
+    pub(super) database: &'a str,
+    /// The value of the tag for the type of the backup.
+    pub(super) kind: &'static str,
+    /// Its record, if it is a database of the instance.
+    pub(super) own: Option<&'a DatabaseRecord>,
+}
+
 /// Resolves names and tags, and refuses devices that would overwrite each other or a database.
 pub(super) fn choose(
     session: &mut Session,
     options: &BackupOptions,
     settled: &Settled,
-    record: &DatabaseRecord,
+    subject: &Subject<'_>,
 ) -> Result<MediaRequest, Failure> {
     let tags = Tags {
-        database: Some(record.name.clone()),
-        kind: Some(if options.is_differential {
-            "DIFF"
-        } else {
-            "FULL"
-        }),
+        database: Some(subject.database.to_owned()),
+        kind: Some(subject.kind),
         moment: Some(Moment::now().0),
         ..session.instance.tags()
     };
@@ -55,7 +60,7 @@ pub(super) fn choose(
         return Err(table::device_classes_differ().into());
     }
     refuse_repeated(&all)?;
-    refuse_databases(session, &all, record)?;
+    refuse_databases(session, &all, subject.own)?;
     Ok(MediaRequest {
         devices,
         mirrors,
@@ -86,11 +91,11 @@ fn refuse_repeated(devices: &[&DeviceAddress]) -> Result<(), Failure> {
 fn refuse_databases(
     session: &Session,
     devices: &[&DeviceAddress],
-    record: &DatabaseRecord,
+    own: Option<&DatabaseRecord>,
 ) -> Result<(), Failure> {
     for device in devices {
         if let Some(file) = device.file() {
-            overwriting::refuse(session, file, &device.name, Some(record))?;
+            overwriting::refuse(session, file, &device.name, own)?;
         }
     }
     Ok(())

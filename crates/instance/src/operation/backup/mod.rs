@@ -4,6 +4,7 @@ mod base;
 mod media;
 mod options;
 mod rehearse;
+mod repack;
 mod space;
 mod writers;
 
@@ -26,6 +27,7 @@ use crate::operation::observer::Watch;
 use crate::operation::{history, integrity, signing, timing, trace};
 use crate::{Completed, Failure, Instance, Rehearsal, Session, Sink};
 pub use base::MissingBase;
+use media::Subject;
 pub use options::{BackupOptions, CompressionChoice};
 use options::{Settled, settle};
 pub use writers::CopyChoice;
@@ -91,7 +93,15 @@ pub(crate) fn run(
         let defaults = defaults?;
         let settled = settle(options, defaults)?;
         let record = session.readable(database)?;
-        let media = media::choose(session, options, &settled, &record)?;
+        let subject = Subject {
+            database: &record.name,
+            kind: match options.is_differential {
+                true => "DIFF",
+                false => "FULL",
+            },
+            own: Some(&record),
+        };
+        let media = media::choose(session, options, &settled, &subject)?;
         if options.probe.is_some() || media.is_discarded() {
             is_worth_noting = false;
         }
@@ -161,7 +171,7 @@ impl BackupOperation<'_> {
         let family = snapshot.identity().family_guid;
         let kind = self.kind(family, base, &media, sink)?;
         self.check_space(&media, &*snapshot, sink)?;
-        let encryption = self.encryption()?;
+        let encryption = encryption(self.session, self.options)?;
         let request = BackupRequest {
             encryption,
             is_as_is: content == Content::Unknown,
@@ -278,7 +288,7 @@ impl BackupOperation<'_> {
         let request = ProbeRequest {
             probe,
             compression: self.settled.compression,
-            deflate: self.deflate()?,
+            deflate: deflate(self.session, &self.settled)?,
             encryption: options.is_encrypted().then(|| options.cipher()),
             checksum: self.settled.checksum,
             tuning: self.settled.tuning,
@@ -337,7 +347,7 @@ impl BackupOperation<'_> {
             kind,
             copy_only: settled.is_copy_only,
             compression: settled.compression,
-            deflate: self.deflate()?,
+            deflate: deflate(self.session, settled)?,
             encryption: None,
             signing: signing::signing_key(self.session, options.sign_with.as_ref())?,
             checksum: settled.checksum,
@@ -352,36 +362,6 @@ impl BackupOperation<'_> {
             digests_to,
             tuning: settled.tuning,
         })
-    }
-
-    /// The provider that compresses, if the algorithm needs one.
-    fn deflate(&self) -> Result<Option<Arc<dyn DeflateProvider>>, Failure> {
-        if self.settled.compression.algorithm != Algorithm::QatDeflate {
-            return Ok(None);
-        }
-        let provider = self.session.instance.deflate_provider();
-        Ok(Some(provider?))
-    }
-
-    /// The recipients that can read the backup: the instance's certificate, and those given.
-    fn encryption(&self) -> Result<Option<Encryption>, Failure> {
-        let mut recipients = Vec::new();
-        if let Some(name) = &self.options.certificate {
-            let record = self.session.instance.certificate("find", name)?;
-            let certificate = Certificate::read(&record.certificate)?;
-            recipients.push(Recipient::Certificate(certificate));
-        }
-        recipients.extend_from_slice(&self.options.recipients);
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let now = now.map_or(0, |since| since.as_secs().cast_signed());
-        let is_expired = |recipient: &Recipient| matches!(recipient, Recipient::Certificate(certificate) if certificate.validity().1 < now);
-        if recipients.iter().any(is_expired) {
-            return Err(table::backup_certificate_expired().into());
-        }
-        Ok((!recipients.is_empty()).then_some(Encryption {
-            algorithm: self.options.cipher(),
-            recipients,
-        }))
     }
 
     /// Sends the report and the messages before the closing one.
@@ -452,4 +432,37 @@ impl BackupOperation<'_> {
         base::tidy(self.session);
         is_remembered
     }
+}
+
+/// The provider that compresses, if the algorithm needs one.
+fn deflate(
+    session: &Session,
+    settled: &Settled,
+) -> Result<Option<Arc<dyn DeflateProvider>>, Failure> {
+    if settled.compression.algorithm != Algorithm::QatDeflate {
+        return Ok(None);
+    }
+    let provider = session.instance.deflate_provider();
+    Ok(Some(provider?))
+}
+
+/// The recipients that can read the backup: the instance's certificate, and those given.
+fn encryption(session: &Session, options: &BackupOptions) -> Result<Option<Encryption>, Failure> {
+    let mut recipients = Vec::new();
+    if let Some(name) = &options.certificate {
+        let record = session.instance.certificate("find", name)?;
+        let certificate = Certificate::read(&record.certificate)?;
+        recipients.push(Recipient::Certificate(certificate));
+    }
+    recipients.extend_from_slice(&options.recipients);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.map_or(0, |since| since.as_secs().cast_signed());
+    let is_expired = |recipient: &Recipient| matches!(recipient, Recipient::Certificate(certificate) if certificate.validity().1 < now);
+    if recipients.iter().any(is_expired) {
+        return Err(table::backup_certificate_expired().into());
+    }
+    Ok((!recipients.is_empty()).then_some(Encryption {
+        algorithm: options.cipher(),
+        recipients,
+    }))
 }

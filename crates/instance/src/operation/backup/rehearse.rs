@@ -41,7 +41,7 @@ impl BackupOperation<'_> {
             ranges: files.len() as u64,
         };
         let request = BackupRequest {
-            encryption: self.encryption()?,
+            encryption: super::encryption(self.session, self.options)?,
             ..self.request(media, BackupKind::Full)?
         };
         let rehearsed = rehearse(&request, source)?;

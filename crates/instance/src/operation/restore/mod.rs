@@ -33,7 +33,7 @@ use windlass_base::{Guid, Moment};
 use windlass_catalog::{
     Base, DatabaseRecord, DatabaseState, Depth, FileRecord, Origin, RestoreFileRecord, RestoreType,
 };
-use windlass_media::SetType;
+use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::{ReadKeys, ReadReport};
 use windlass_source::ownership::{self, Left, Owner};
 use windlass_source::{Recovery, RestoreTarget};
@@ -137,6 +137,7 @@ fn attempt(
         return Ok(RestoreOutcome::DataFiles);
     }
     let reader = SetReader::open(name, devices, options, settled)?;
+    refuse_sql_servers(&reader.opened.set)?;
     check_moves(&options.moves, &reader.opened.set)?;
     reader.opened.warn_of_later_sets(&options.media, sink);
     let made_for = known
@@ -150,6 +151,14 @@ fn attempt(
         reader,
     }
     .run(sink)
+}
+
+/// Only SQL Server restores what was copied from its backups; `unpack` gives them back.
+fn refuse_sql_servers(set: &SetConfiguration) -> Result<(), Failure> {
+    match set.source_kind {
+        SourceKind::SqlServer => Err(table::restore_of_sql_server_set(&set.database).into()),
+        _ => Ok(()),
+    }
 }
 
 /// Checks whether this session can restore at all.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
 use windlass_device::DeviceAddress;
-use windlass_media::{SetConfiguration, SetType};
+use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::MediaSet;
 use windlass_source::sqlite::RestoreProgress;
 use windlass_source::{engine, sqlite};
@@ -96,6 +96,12 @@ impl Session {
             return Ok(Newest { steps, notes });
         }
         let inventory = Inventory::of(&devices)?;
+        if let Some(found) = inventory.found.first() {
+            let mut sets = inventory.found.iter().map(|found| found.set.source_kind);
+            if sets.all(|kind| kind == SourceKind::SqlServer) {
+                return Err(table::restore_of_sql_server_set(&found.set.database).into());
+            }
+        }
         if inventory.found.is_empty() {
             return Ok(inventory.newest(&[], Vec::new()));
         }

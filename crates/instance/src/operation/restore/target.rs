@@ -57,7 +57,8 @@ pub(super) struct Wanted<'a> {
 pub(super) fn kind_of(set: &SetConfiguration) -> &'static dyn TargetKind {
     match set.source_kind {
         SourceKind::Engine => &EngineFiles,
-        SourceKind::Sqlite | SourceKind::Postgres => &SqliteFile,
+        // A set of SQL Server is refused before.
+        SourceKind::Sqlite | SourceKind::Postgres | SourceKind::SqlServer => &SqliteFile,
     }
 }
 

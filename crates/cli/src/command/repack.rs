@@ -1,0 +1,125 @@
+//! `windlass repack` and `windlass unpack`: SQL Server backups on Windlass media, there and back.
+
+use serde_json::json;
+use windlass_codec::Compression;
+use windlass_instance::operation::{
+    BackupOptions, CompressionChoice, MediaOptions, UnpackOptions, UnpackedFile,
+};
+use windlass_pipeline::{OnDamage, Overwrite};
+
+use super::{
+    Outcome, absolute, disks, ended, io_method_refused, keys, misused, refused, reported, session,
+};
+use crate::args::{Common, RepackArguments, Threads, UnpackArguments};
+use crate::output::{Console, Layout, result_json};
+
+/// `windlass repack`
+pub(crate) fn repack(arguments: &RepackArguments, common: &Common) -> Outcome {
+    if !arguments.mirror.is_empty() && !arguments.mirror.len().is_multiple_of(arguments.to.len()) {
+        return misused("give each mirror as many --mirror as there are --to");
+    }
+    if let Some(outcome) = io_method_refused(arguments.tuning.io) {
+        return outcome;
+    }
+    let mut console = Console::new(common.json, Layout::Table);
+    let Some(mut session) = session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    let mut options = options(arguments, common);
+    match keys::recipients(&arguments.encrypt_to, arguments.passphrase_file.as_deref()) {
+        Ok(recipients) => options.recipients = recipients,
+        Err(message) => return refused(message, &mut console),
+    }
+    let result = session.repack(&disks(&arguments.files, common), &options, &mut console);
+    ended(result, &mut console)
+}
+
+fn options(arguments: &RepackArguments, common: &Common) -> BackupOptions {
+    let tuning = &arguments.tuning;
+    BackupOptions {
+        devices: disks(&arguments.to, common),
+        mirrors: arguments
+            .mirror
+            .chunks(arguments.to.len().max(1))
+            .map(|mirror| disks(mirror, common))
+            .collect(),
+        overwrite: match (arguments.format, arguments.init) {
+            (true, _) => Overwrite::Format,
+            (false, true) => Overwrite::Initialize,
+            (false, false) => Overwrite::Append,
+        },
+        skips_checks: arguments.skip,
+        media_name: arguments.media_name.clone(),
+        media_description: arguments.media_description.clone(),
+        block_bytes: arguments.block_size,
+        name: arguments.name.clone(),
+        description: arguments.description.clone(),
+        expires: arguments.expire,
+        retain_days: arguments.retain_days.map(i64::from),
+        // An archive is written once.
+        compression: Some(
+            arguments
+                .compress
+                .unwrap_or(CompressionChoice::Fixed(Compression::ZSTD_HIGH)),
+        ),
+        on_damage: match arguments.continue_after_error {
+            true => OnDamage::Continue,
+            false => OnDamage::Stop,
+        },
+        sign_with: arguments.sign_with.as_deref().map(absolute),
+        buffer_count: tuning.buffer_count.map(i64::from),
+        transfer_bytes: tuning.max_transfer_size,
+        threads: tuning.threads(),
+        max_write_rate: arguments.max_write_rate.map(i64::from),
+        io_method: tuning.io,
+        stats: arguments.stats.map(i64::from),
+        ..BackupOptions::default()
+    }
+}
+
+/// `windlass unpack`
+pub(crate) fn unpack(arguments: &UnpackArguments, common: &Common) -> Outcome {
+    if let Some(outcome) = io_method_refused(arguments.io) {
+        return outcome;
+    }
+    let mut console = Console::new(common.json, Layout::Table);
+    let Some(mut session) = session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    let keys = match keys::ring(&arguments.keys) {
+        Ok(keys) => keys,
+        Err(message) => return refused(message, &mut console),
+    };
+    let options = UnpackOptions {
+        media: MediaOptions {
+            devices: disks(&arguments.media, common),
+            position: arguments.set.map(i64::from),
+            media_name: arguments.media_name.clone(),
+            ..MediaOptions::default()
+        },
+        to: arguments.to.clone(),
+        replaces: arguments.replace,
+        continues_after_error: arguments.continue_after_error,
+        keys,
+        signed_by: arguments
+            .signed_by
+            .iter()
+            .map(|path| absolute(path))
+            .collect(),
+        threads: arguments.threads.and_then(Threads::count).map(i64::from),
+        io_method: arguments.io,
+        stats: arguments.stats.map(i64::from),
+    };
+    let result = session.unpack(&options, &mut console);
+    match reported(result, &mut console) {
+        Some(files) => {
+            if common.json {
+                let file = |file: &UnpackedFile| json!({ "path": file.path.display().to_string(), "bytes": file.bytes });
+                let files: Vec<_> = files.iter().map(file).collect();
+                result_json(&json!({ "operation": "unpack", "files": files }).to_string());
+            }
+            Outcome::Succeeded
+        }
+        None => Outcome::Failed,
+    }
+}
