@@ -303,6 +303,7 @@ impl<I: Input> Walk<'_, I> {
         let mut sum = StreamChecksum::default();
         self.skip(LEAD_BYTES.min(bytes), "pages")?;
         let mut left = bytes.saturating_sub(LEAD_BYTES);
+        self.stream.expect(left);
         while left >= EXTENT_BYTES as u64 {
             let offset = self.stream.offset();
             if self.stream.peek(EXTENT_BYTES)?.len() < EXTENT_BYTES {
@@ -333,6 +334,7 @@ impl<I: Input> Walk<'_, I> {
         let mut sum = StreamChecksum::default();
         self.skip(LEAD_BYTES.min(bytes), "the log")?;
         let mut left = bytes.saturating_sub(LEAD_BYTES);
+        self.stream.expect(left);
         let mut offset = log.first_byte;
         while left > 0 {
             let at = self.stream.offset();

@@ -4,9 +4,7 @@
 //! are stored unchanged between them. Each data record expands to at most 64 KB, independently of
 //! the others; together they are the plain stream.
 
-use windlass_codec::xpress::BlockDecoder;
-use windlass_codec::{Algorithm, Decoder, Filter};
-
+use super::parallel::{Record, Workers};
 use super::{Input, read_full};
 use crate::checksum::record_checksum;
 use crate::error::{Damage, Error, Finding, Place};
@@ -33,12 +31,20 @@ const FILEMARK_BYTES_MAX: usize = 65536;
 /// Maximum bytes of an index record that are read: one entry for each 64 KB of descriptors.
 const INDEX_BYTES_MAX: usize = 1 << 24;
 
-/// The first bytes of a Zstandard frame.
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+/// Maximum number of records that are expanded at once: 4 MB, and as much for their payloads.
+const BATCH_RECORDS_MAX: u64 = 64;
 
 const KIND_DATA: u8 = 0x21;
 const KIND_PADDING: u8 = 0x24;
 const KIND_INDEX: u8 = 0x2C;
+
+/// What comes next in the file.
+enum Next {
+    Data(Record),
+    /// A filemark, at this offset of the file.
+    Filemark(u64),
+    End,
+}
 
 /// Reads one record after the other.
 #[derive(Debug)]
@@ -48,10 +54,12 @@ pub(crate) struct Expander<I> {
     left: Vec<u8>,
     /// Offset of the next byte in the file.
     at: u64,
-    payload: Vec<u8>,
-    xpress: Box<BlockDecoder>,
-    others: Decoder,
+    /// The payloads of the records that are read but not yet expanded.
+    payloads: Vec<u8>,
+    workers: Workers,
     records: u64,
+    /// What ended the last batch early.
+    failure: Option<Error>,
 }
 
 impl<I: Input> Expander<I> {
@@ -82,10 +90,10 @@ impl<I: Input> Expander<I> {
             input,
             left,
             at: FIRST_RECORD_AT as u64,
-            payload: Vec::with_capacity(EXPANDED_BYTES_MAX),
-            xpress: Box::default(),
-            others: Decoder::new(),
+            payloads: Vec::with_capacity(EXPANDED_BYTES_MAX),
+            workers: Workers::default(),
             records: 0,
+            failure: None,
         })
     }
 
@@ -95,16 +103,17 @@ impl<I: Input> Expander<I> {
             input,
             left: Vec::new(),
             at: 0,
-            payload: Vec::with_capacity(EXPANDED_BYTES_MAX),
-            xpress: Box::default(),
-            others: Decoder::new(),
+            payloads: Vec::with_capacity(EXPANDED_BYTES_MAX),
+            workers: Workers::default(),
             records: 0,
+            failure: None,
         }
     }
 
     /// The input, so that the caller can move it to the record at `offset`.
     pub(crate) fn begin_at(&mut self, offset: u64) -> &mut I {
         self.left.clear();
+        self.failure = None;
         self.at = offset;
         &mut self.input
     }
@@ -127,26 +136,91 @@ impl<I: Input> Expander<I> {
         out: &mut Vec<u8>,
         findings: &mut Vec<Finding>,
     ) -> Result<Option<u64>, Error> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        let begins = out.len();
+        self.payloads.clear();
+        match self.read_next(out, findings)? {
+            Next::End => Ok(None),
+            Next::Filemark(file) => Ok(Some(file)),
+            Next::Data(record) => {
+                out.resize(begins + record.bytes, 0);
+                if is_wanted {
+                    let block = out.get_mut(begins..).unwrap_or_default();
+                    let records = std::slice::from_ref(&record);
+                    self.workers
+                        .expand(records, &self.payloads, block, findings);
+                }
+                Ok(Some(record.file))
+            }
+        }
+    }
+
+    /// Appends the content of the next records, about `bytes` if there are as many, and returns the
+    /// position of each in the file and its length. Empty at the end. The findings' places in the
+    /// stream count from the first of them.
+    pub(crate) fn next_records(
+        &mut self,
+        bytes: u64,
+        out: &mut Vec<u8>,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Vec<(u64, usize)>, Error> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        let wanted = (bytes / EXPANDED_BYTES_MAX as u64).clamp(1, BATCH_RECORDS_MAX) as usize;
+        let (mut batch, mut pieces, mut filemark) = (Vec::new(), Vec::new(), Vec::new());
+        self.payloads.clear();
+        while batch.len() < wanted {
+            match self.read_next(&mut filemark, findings) {
+                Ok(Next::Data(record)) => {
+                    pieces.push((record.file, record.bytes));
+                    batch.push(record);
+                }
+                // What is behind it does not belong to the same data.
+                Ok(Next::Filemark(file)) => {
+                    pieces.push((file, filemark.len()));
+                    break;
+                }
+                Ok(Next::End) => break,
+                Err(failure) if pieces.is_empty() => return Err(failure),
+                Err(failure) => {
+                    self.failure = Some(failure);
+                    break;
+                }
+            }
+        }
+        let begins = out.len();
+        let expanded = batch.iter().map(|record| record.bytes).sum::<usize>();
+        out.resize(begins + expanded, 0);
+        let blocks = out.get_mut(begins..).unwrap_or_default();
+        self.workers
+            .expand(&batch, &self.payloads, blocks, findings);
+        out.extend_from_slice(&filemark);
+        Ok(pieces)
+    }
+
+    /// Reads up to the next data record, whose payload it keeps, or filemark, which it appends to
+    /// `out`.
+    fn read_next(&mut self, out: &mut Vec<u8>, findings: &mut Vec<Finding>) -> Result<Next, Error> {
         loop {
             let file_offset = self.at;
             let mut header = [0; RECORD_HEADER_BYTES];
             let read = self.fill(header.get_mut(..SHORT_HEADER_BYTES).unwrap_or_default())?;
             if read == 0 {
-                return Ok(None);
+                return Ok(Next::End);
             }
             if read < SHORT_HEADER_BYTES {
                 return Err(self.truncated("the header of a record"));
             }
             if header.starts_with(b"SFMB") {
                 self.filemark(&header, out)?;
-                return Ok(Some(file_offset));
+                return Ok(Next::Filemark(file_offset));
             }
             let fields = Fields(&header);
             match fields.u8(0) {
-                KIND_DATA => {
-                    self.data(&mut header, is_wanted, out, findings)?;
-                    return Ok(Some(file_offset));
-                }
+                KIND_DATA => return self.data(&mut header).map(Next::Data),
                 KIND_PADDING => self.pass(fields.u16(2).into())?,
                 KIND_INDEX => self.index(file_offset, findings)?,
                 _ => {
@@ -180,18 +254,9 @@ impl<I: Input> Expander<I> {
         Ok(())
     }
 
-    /// A data record: the rest of its header, its payload, and the expanded content.
-    fn data(
-        &mut self,
-        header: &mut [u8; RECORD_HEADER_BYTES],
-        is_wanted: bool,
-        out: &mut Vec<u8>,
-        findings: &mut Vec<Finding>,
-    ) -> Result<(), Error> {
-        let place = Place {
-            stream: 0,
-            file: self.at - SHORT_HEADER_BYTES as u64,
-        };
+    /// A data record: the rest of its header, and its payload.
+    fn data(&mut self, header: &mut [u8; RECORD_HEADER_BYTES]) -> Result<Record, Error> {
+        let file = self.at - SHORT_HEADER_BYTES as u64;
         let rest = header.get_mut(SHORT_HEADER_BYTES..).unwrap_or_default();
         if self.fill(rest)? < RECORD_HEADER_BYTES - SHORT_HEADER_BYTES {
             return Err(self.truncated("the header of a record"));
@@ -200,48 +265,26 @@ impl<I: Input> Expander<I> {
         let bytes = usize::from(fields.u8(1)) * LENGTH_UNIT;
         if bytes == 0 || bytes > EXPANDED_BYTES_MAX {
             return Err(Error::RecordKind {
-                offset: place.file,
+                offset: file,
                 header: *header,
             });
         }
-        let mut payload = std::mem::take(&mut self.payload);
-        payload.resize(fields.u16(2).into(), 0);
-        if self.fill(&mut payload)? < payload.len() {
+        let begins = self.payloads.len();
+        let end = begins + usize::from(fields.u16(2));
+        let mut payloads = std::mem::take(&mut self.payloads);
+        payloads.resize(end, 0);
+        let read = self.fill(payloads.get_mut(begins..).unwrap_or_default());
+        self.payloads = payloads;
+        if read? < end - begins {
             return Err(self.truncated("a compressed record"));
         }
         self.records += 1;
-        let from = out.len();
-        out.resize(from + bytes, 0);
-        if !is_wanted {
-            self.payload = payload;
-            return Ok(());
-        }
-        let (found, expected) = (fields.u32(0x18), record_checksum(&payload));
-        if found != expected {
-            let damage = Damage::RecordChecksum { expected, found };
-            findings.push(Finding { place, damage });
-        }
-        let block = out.get_mut(from..).unwrap_or_default();
-        if let Err(reason) = self.expand(&payload, block) {
-            block.fill(0);
-            let damage = Damage::RecordContent { reason };
-            findings.push(Finding { place, damage });
-        }
-        self.payload = payload;
-        Ok(())
-    }
-
-    /// Expands a payload; its first bytes show the algorithm.
-    fn expand(&mut self, payload: &[u8], block: &mut [u8]) -> Result<(), String> {
-        if payload.starts_with(&ZSTD_MAGIC) {
-            let decoded = self
-                .others
-                .decode(Algorithm::Zstd, Filter::None, payload, block);
-            return decoded.map_err(|error| error.to_string());
-        }
-        self.xpress
-            .decode_block(payload, block)
-            .map_err(|damage| damage.to_string())
+        Ok(Record {
+            file,
+            checksum: fields.u32(0x18),
+            payload: begins..end,
+            bytes,
+        })
     }
 
     /// An index record: its entries serve random access; here only their checksum is verified.

@@ -3,9 +3,10 @@
 //! - [`Container`]: which container it is, recognised by the first bytes.
 //! - [`PlainStream`]: the stream, read forward only, from a file or a pipe, with the position of
 //!   every byte.
-//! - `expand`: expands the records of the compressed container.
+//! - `expand`, `parallel`: read and expand the records of the compressed container.
 
 mod expand;
+mod parallel;
 mod plain;
 
 use std::io;

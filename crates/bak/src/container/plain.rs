@@ -27,7 +27,12 @@ pub struct PlainStream<I> {
     pieces: VecDeque<(u64, u64)>,
     /// The same for all records, if they are wanted.
     records: Option<Vec<(u64, u64)>>,
+    /// Findings that were not taken yet, by place.
     findings: Vec<Finding>,
+    /// Up to here callers have seen the stream.
+    seen: u64,
+    /// Up to here callers will read it without skipping anything.
+    expected: u64,
 }
 
 #[derive(Debug)]
@@ -60,6 +65,8 @@ impl<I: Input> PlainStream<I> {
             pieces: VecDeque::new(),
             records: None,
             findings: Vec::new(),
+            seen: 0,
+            expected: 0,
         })
     }
 
@@ -123,7 +130,13 @@ impl<I: Input> PlainStream<I> {
             }
         }
         let end = (self.head + bytes).min(self.buffer.len());
+        self.seen = self.seen.max(self.at + (end - self.head) as u64);
         Ok(self.buffer.get(self.head..end).unwrap_or_default())
+    }
+
+    /// Announces that the next bytes will all be read: then records are expanded several at once.
+    pub fn expect(&mut self, bytes: u64) {
+        self.expected = self.at.saturating_add(bytes);
     }
 
     /// Consumes bytes returned by `peek`.
@@ -188,9 +201,13 @@ impl<I: Input> PlainStream<I> {
         self.records.take().unwrap_or_default()
     }
 
-    /// Takes the findings about the container since the last call.
+    /// Takes the findings about the container as far as the stream was seen.
     pub fn take_findings(&mut self) -> Vec<Finding> {
-        std::mem::take(&mut self.findings)
+        let seen = self.seen.max(self.at);
+        let count = self
+            .findings
+            .partition_point(|finding| finding.place.stream <= seen);
+        self.findings.drain(..count).collect()
     }
 
     /// Reads one more piece into the buffer; `false` at the end.
@@ -215,22 +232,35 @@ impl<I: Input> PlainStream<I> {
             }
             Source::Compressed(expander) => {
                 let known = self.findings.len();
-                let piece = expander.next(is_wanted, &mut self.buffer, &mut self.findings)?;
-                for finding in self.findings.iter_mut().skip(known) {
-                    finding.place.stream = end;
-                }
-                let Some(file_offset) = piece else {
-                    return Ok(false);
+                let (buffer, findings) = (&mut self.buffer, &mut self.findings);
+                let begins = buffer.len();
+                let ahead = self.expected.saturating_sub(end);
+                let pieces = if is_wanted && ahead > RECORD_BYTES_MAX {
+                    expander.next_records(ahead, buffer, findings)?
+                } else {
+                    let file = expander.next(is_wanted, buffer, findings)?;
+                    let bytes = buffer.len() - begins;
+                    file.map(|file| (file, bytes)).into_iter().collect()
                 };
+                for finding in self.findings.iter_mut().skip(known) {
+                    finding.place.stream += end;
+                }
+                if pieces.is_empty() {
+                    return Ok(false);
+                }
                 // Callers ask only for positions still in the buffer or just before it.
                 let at = self.at;
                 let is_past = |piece: &(u64, u64)| piece.0 + RECORD_BYTES_MAX < at;
                 while self.pieces.get(1).is_some_and(is_past) {
                     self.pieces.pop_front();
                 }
-                self.pieces.push_back((end, file_offset));
-                if let Some(records) = &mut self.records {
-                    records.push((end, file_offset));
+                let mut from = end;
+                for (file, bytes) in pieces {
+                    self.pieces.push_back((from, file));
+                    if let Some(records) = &mut self.records {
+                        records.push((from, file));
+                    }
+                    from += bytes as u64;
                 }
                 Ok(true)
             }

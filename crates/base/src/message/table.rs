@@ -242,14 +242,14 @@ messages! {
     50051, 16, integrity_finding(database, finding), "Database '{database}': {finding}";
     50052, 16, integrity_failed(database, count), "SQLite's check found {count} problem(s) in '{database}'. It was not backed up. CONTINUE_AFTER_ERROR (--continue-after-error) backs it up anyway, marked as damaged.";
     50053, 10, database_cut(file, expected, found), "Warning: the header of '{file}' says {expected} bytes, but the file has {found}: it is truncated. The backup contains what exists.";
-    50066, 16, set_dated_in_future(set, started), "Nothing was restored: {set} is dated {started}, in the future: the clock was wrong then, or is now, so which state is the newest cannot be told. Choose a set with --set N, or name only the media of the wanted one.";
-    50067, 16, cannot_unpack(device, why), "'{device}' cannot be unpacked: {why}.";
-    50065, 16, several_of_one_name(name, held), "The media hold backups of different databases named '{name}': {held}. Name only the media of one of them, or a set with --set N.";
     50060, 16, several_databases(held), "The media hold backups of several databases: {held}. Choose a database with --of NAME, or a set with --set N.";
     50061, 16, no_backup_of(database, held), "The media hold no backup of '{database}'. They hold {held}.";
     50062, 16, nothing_restorable(reasons), "None of these backup sets can be restored: {reasons}.";
     50063, 16, newer_set_needs(set, needs), "Nothing was restored: {set} would give a newer state than the other sets that were named, but it needs {needs}, which is not among them. Name its media as well; or, for the older state, leave this one out, or choose a set with --set N.";
     50064, 16, newer_set_unusable(set, why), "Nothing was restored: {set} would give a newer state than the other sets that were named, but {why}. For the older state, leave its media out, or choose a set with --set N.";
+    50065, 16, several_of_one_name(name, held), "The media hold backups of different databases named '{name}': {held}. Name only the media of one of them, or a set with --set N.";
+    50066, 16, set_dated_in_future(set, started), "Nothing was restored: {set} is dated {started}, in the future: the clock was wrong then, or is now, so which state is the newest cannot be told. Choose a set with --set N, or name only the media of the wanted one.";
+    50067, 16, cannot_unpack(device, why), "'{device}' cannot be unpacked: {why}.";
 }
 
 // What statements report besides SQL Server's messages.
