@@ -12,6 +12,7 @@
 //! - [`directory`]: durable renames and free space.
 //! - [`own`]: files of Windlass next to files of others, protected against planted links; who may work in a
 //!   folder of Windlass.
+//! - [`other_name`]: hard links, and files that are mount points.
 //! - [`output`]: files written for the user under a name they chose.
 //! - [`secret`]: small files with keys.
 //! - [`notify`]: status notifications to a service manager.
@@ -22,6 +23,7 @@ pub mod directory;
 mod file;
 pub mod lock;
 pub mod notify;
+pub mod other_name;
 pub mod output;
 pub mod own;
 mod pool;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use windlass_base::{Guid, Lsn};
+use windlass_io::other_name::OtherName;
 
 use crate::Protection;
 
@@ -77,6 +78,12 @@ pub enum Error {
         path.display()
     )]
     WalNotAccessible { path: PathBuf, file_system: String },
+    /// The log or journal of a database may lie beside another name of its file.
+    #[error("'{}' {alias}: its log or journal may lie beside another name, where it is not seen", path.display())]
+    Aliased { path: PathBuf, alias: Alias },
+    /// A rename cannot replace the file, or would leave the old one under another name.
+    #[error("'{}' {found}", path.display())]
+    NotReplaceable { path: PathBuf, found: OtherName },
     /// A database that could not be locked was changed while it was read.
     #[error(
         "'{}' was changed during the backup, which cannot lock its write-ahead log here",
@@ -221,4 +228,23 @@ pub enum WalDamage {
     /// The checksum does not match.
     #[error("its checksum does not match")]
     Checksum,
+}
+
+/// What shows that a database's file is used by another name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alias {
+    Name(OtherName),
+    /// Another process has it open in WAL mode, without a -shm beside this name.
+    Open,
+}
+
+impl std::fmt::Display for Alias {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Name(name) => name.fmt(f),
+            Self::Open => f.write_str(
+                "is open in another program in WAL mode, but its -shm is not beside this name",
+            ),
+        }
+    }
 }

@@ -34,7 +34,7 @@ mod target;
 
 pub use content::{FIRST_BYTES, part_of_database};
 pub use database::{Opened, SourceDatabase};
-pub use error::{Error, Obstacle, WalDamage};
+pub use error::{Alias, Error, Obstacle, WalDamage};
 pub use ownership::Left;
 pub use protection::{Protection, Sealing};
 pub use source::{

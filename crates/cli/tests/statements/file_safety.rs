@@ -4,7 +4,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _,
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::support::{Place, sql};
+use crate::support::{Place, sql, succeed};
 
 fn make_fifo(path: &Path) {
     let made = std::process::Command::new("mkfifo").arg(path).status();
@@ -272,4 +272,38 @@ fn restores_go_only_to_the_folders_that_settings_name() {
         sql(&place, &script).numbers(),
         [50020, 3156, 3119, 3013, 4035, 3014]
     );
+}
+
+/// A log or journal beside another name of a file is not seen through this one.
+#[test]
+fn a_database_with_several_names_is_neither_read_nor_replaced_and_the_message_says_what_to_do() {
+    let place = Place::new();
+    std::fs::hard_link(place.path("app.db"), place.path("second.db")).expect("a link");
+    place.succeed(&["backup", "app.db", "--to", "frozen.bak", "--frozen"]);
+    let data = place.text("x.mdf");
+    for arguments in [
+        &["backup", "second.db", "--to", "a.bak"][..],
+        &["import", "second.db", "--into", "x", "--data", &data],
+        &["restore", "frozen.bak", "--to", "second.db", "--replace"],
+    ] {
+        let run = place.run(arguments);
+        assert_eq!(run.code, Some(1), "{arguments:?}");
+        assert!(run.err.contains("2 names (hard links)"), "{}", run.err);
+    }
+    assert!(!place.path("a.bak").exists());
+    std::fs::remove_file(place.path("second.db")).expect("it");
+    place.succeed(&["backup", "app.db", "--to", "a.bak"]);
+    let script = "CREATE DATABASE own ON (NAME = a, FILENAME = 'D:\\a.mdf') \
+                  LOG ON (NAME = l, FILENAME = 'D:\\l.ldf')\nGO\n\
+                  BACKUP DATABASE own TO DISK = 'D:\\own.bak'\nGO\n";
+    sql(&place, script);
+    for linked in ["a.mdf", "l.ldf"] {
+        std::fs::hard_link(place.path(linked), place.path("second")).expect("a link");
+        let restore = "RESTORE DATABASE own FROM DISK = 'D:\\own.bak' WITH REPLACE";
+        let run = sql(&place, restore);
+        assert!(run.err.contains("2 names (hard links)"), "{}", run.err);
+        succeed(&place, "USE own\nGO\nSELECT 1");
+        std::fs::remove_file(place.path("second")).expect("it");
+        assert!(!sql(&place, restore).err.contains("names"), "{linked}");
+    }
 }

@@ -2,7 +2,8 @@
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_source::Error;
+use windlass_io::other_name::OtherName;
+use windlass_source::{Alias, Error};
 
 use super::{engine_message, os_error, quoted_os_error};
 
@@ -63,7 +64,33 @@ pub(super) fn source_message(error: &Error) -> Message {
         Error::WalNotAccessible { path, .. } | Error::ChangedUnlocked { path } => {
             table::not_a_sqlite_database(path.display(), format!("{error}. {WAYS_OUT}"))
         }
+        Error::Aliased { path, alias } => table::not_a_sqlite_database(
+            path.display(),
+            format!("{error}. {}", way_to_the_log(*alias)),
+        ),
         other => restore_message(other),
+    }
+}
+
+/// How to back up a database by the name that has its log.
+fn way_to_the_log(alias: Alias) -> &'static str {
+    match alias {
+        Alias::Name(OtherName::Mount) => {
+            "Mount the folder of the database instead of the file, or run the backup where the \
+             database lies. If no program uses it and neither a -wal nor a -journal lies beside its \
+             original name, use --frozen."
+        }
+        Alias::Name(OtherName::Links(_)) => {
+            "Remove the other names (find them with find -samefile), and keep the one that the \
+             programs use. If no program uses the database and neither a -wal nor a -journal lies \
+             beside any of its names, use --frozen."
+        }
+        Alias::Open => {
+            "Was it renamed, moved, or its -shm removed while in use? Back up the name that the \
+             program uses, or close that program first; its last commits may be in a -wal beside \
+             the old name. Another backup that cannot write to the folder also looks like this: \
+             then try again when it has ended."
+        }
     }
 }
 
@@ -72,6 +99,13 @@ fn restore_message(error: &Error) -> Message {
     match error {
         Error::TargetExists { path } => table::file_exists(path.display(), path.display()),
         Error::InUse { .. } => table::exclusive_access(),
+        Error::NotReplaceable { path, found } => table::cannot_open_file(
+            path.display(),
+            format!(
+                "A restore cannot replace it: it {found}. {}",
+                way_to_replace(*found)
+            ),
+        ),
         Error::RestoreRunning { path } => table::restoring_over_restore(
             path.display(),
             "Wait for it to end. If its program was killed, try again.",
@@ -120,6 +154,7 @@ fn restore_message(error: &Error) -> Message {
         | Error::Busy { path, .. }
         | Error::Emptied { path, .. }
         | Error::WalNotAccessible { path, .. }
+        | Error::Aliased { path, .. }
         | Error::ChangedUnlocked { path }
         | Error::HotJournal { path, .. }
         | Error::WalDamaged { path, .. }
@@ -128,6 +163,17 @@ fn restore_message(error: &Error) -> Message {
         }
         Error::Cancelled => table::aborted(),
         Error::Engine(error) => engine_message(error),
+    }
+}
+
+/// How to restore to a file that a rename does not replace.
+fn way_to_replace(found: OtherName) -> &'static str {
+    match found {
+        OtherName::Mount => "Mount its folder instead of the file, or restore to another file.",
+        OtherName::Links(_) => {
+            "The other names would keep the old content. Remove this name or the others first, or \
+             restore to another file."
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use super::ending::{complete, make_whole, place};
 use super::pending::{PendingRestore, Progress, forget_files, pending, remove_all};
 use super::room::check_room;
 use super::{LOG_FILE_ID, collected_log, describe, engine_error, io_error};
+use crate::sqlite::refuse_to_replace;
 use crate::{Error, Protection, Recovery, RestoreTarget};
 
 /// Bytes of log applied at a time.
@@ -112,6 +113,9 @@ impl EngineTarget {
         complete(&state.log)?;
         let log_bytes = claim(&state.log)?;
         let begun = (|| {
+            for path in state.data.iter().chain([&state.log]) {
+                refuse_to_replace(path)?;
+            }
             let replaced = seize(&state.log)?;
             if is_differential {
                 let base = check_base(&state.log, request)?;

@@ -61,6 +61,7 @@ mod header;
 mod identity;
 mod made;
 mod mount;
+mod names;
 mod open;
 mod options;
 mod restore;
@@ -75,6 +76,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use identity::FileIdentity;
+pub(crate) use names::refuse_to_replace;
 pub use options::{CopyFolder, CopyPolicy, SnapshotOptions};
 pub use restore::{
     Existing, RequiredBase, RestoreProgress, RestoreRequest, RestoringState, Seized, SqliteTarget,

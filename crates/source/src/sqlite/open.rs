@@ -21,7 +21,7 @@ use super::mount::Mount;
 use super::options::{SnapshotOptions, Wait};
 use super::wal::Overlay;
 use super::watched::Watched;
-use super::{descriptors, file_error, journal_path, sqlite_error, uri, wal_path};
+use super::{descriptors, file_error, journal_path, names, sqlite_error, uri, wal_path};
 use crate::Error;
 use crate::error::Obstacle;
 
@@ -56,6 +56,9 @@ pub(super) struct Pinned {
 pub(super) fn pin(path: &Path, options: &SnapshotOptions) -> Result<Pinned, Error> {
     let mut wait = Wait::begin(options);
     own::refuse_special(path).map_err(|error| file_error("open", path, error))?;
+    if !options.frozen {
+        names::refuse_other(path, &mut wait)?;
+    }
     refuse_emptied(path)?;
     if options.frozen {
         return frozen(path, &mut wait);

@@ -5,6 +5,7 @@
     reason = "what was skipped must be heard of; helpers answer on it"
 )]
 
+mod aliased;
 mod content;
 mod corpus;
 mod locks;

@@ -100,6 +100,7 @@ fn play_a_role() {
         "full disk" => crate::media::on_full_disk(database),
         "full disk, WAL" => crate::watched::on_full_disk(database),
         "no room for a copy" => crate::temporary_copy::no_room(database),
+        "mounted files" => crate::aliased::mounted_files(database),
         "torn" => crate::watched::torn_under_read_only_mount(database),
         "joined" => crate::watched::joined_under_read_only_mount(database),
         "connected" => crate::watched::connected_under_read_only_mount(database),

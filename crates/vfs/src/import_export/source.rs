@@ -16,6 +16,7 @@ use std::ptr;
 
 use rusqlite::{Connection, OpenFlags, ffi};
 use windlass_base::PAGE_BYTES;
+use windlass_io::other_name;
 
 use super::beside;
 use crate::error::{Result, VfsError};
@@ -33,6 +34,22 @@ pub(super) struct Source {
     _log: Option<MadeLog>,
 }
 
+/// The log or the journal of a file with several names may lie beside another of them, unseen.
+fn refuse_other_name(path: &Path) -> Result<()> {
+    let found = std::fs::canonicalize(path).and_then(|path| other_name::of(&path));
+    match found {
+        Ok(Some(found)) => Err(VfsError::NotImportable {
+            path: path.to_owned(),
+            reason: format!(
+                "it {found}: its log or journal may lie beside another name, where it is not \
+                 seen; import a copy that was made with VACUUM INTO by the name that programs use"
+            ),
+        }),
+        // What cannot be examined cannot be opened either.
+        _ => Ok(()),
+    }
+}
+
 impl Source {
     /// Opens the file and begins to read.
     pub(super) fn open(path: &Path) -> Result<Self> {
@@ -44,6 +61,7 @@ impl Source {
             path: path.to_owned(),
             reason: "it is empty; create the database instead".to_owned(),
         };
+        refuse_other_name(path)?;
         // SQLite must not open it, because it removes a log next to an empty file.
         if std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
             return Err(empty());

@@ -53,7 +53,7 @@ pub use state::{RestoreProgress, RestoringState};
 
 use super::identity::FileIdentity;
 use super::snapshot::FILE_ID;
-use super::{beside, file_error};
+use super::{beside, file_error, names};
 use crate::{Error, Protection, Recovery, RestoreTarget};
 
 /// A file that something other than a `SQLite` database will replace. If it is a database, no other
@@ -110,7 +110,7 @@ impl SqliteTarget {
 
     fn begin_full(target: PathBuf, request: &RestoreRequest) -> Result<Self, Error> {
         let claim = Claim::new(&target)?;
-        let existing = ExistingTarget::seize(&target, request.existing)?;
+        let existing = replaceable(&target, request.existing)?;
         let staging = claim.create(request.size_bytes)?;
         fault::point("staged");
         Ok(Self {
@@ -145,7 +145,7 @@ impl SqliteTarget {
             });
         }
         let staging = StagingFile::reopen(&target, base.size_bytes)?;
-        let existing = ExistingTarget::seize(&target, request.existing)?;
+        let existing = replaceable(&target, request.existing)?;
         let mode = request.mode.or(base.mode);
         let as_is = request.as_is || base.as_is;
         Ok(Self {
@@ -306,13 +306,21 @@ impl Drop for SqliteTarget {
     }
 }
 
+/// Locks the file to be replaced, if there is one, and confirms that a rename replaces it.
+fn replaceable(target: &Path, existing: Existing) -> Result<Option<ExistingTarget>, Error> {
+    if existing != Existing::Refuse {
+        names::refuse_to_replace(target)?;
+    }
+    ExistingTarget::seize(target, existing)
+}
+
 /// `RESTORE DATABASE ... WITH RECOVERY` alone: ends a sequence whose last restore was WITH
 /// NORECOVERY. Replaces the file at the target if `existing` allows it.
 pub fn recover(target: &Path, existing: Existing, cancel: &AtomicBool) -> Result<(), Error> {
     let target = resolve(target)?;
     let state = state::read_ready(&target)?;
     let staging = StagingFile::reopen(&target, state.size_bytes)?;
-    let mut old = ExistingTarget::seize(&target, existing)?;
+    let mut old = replaceable(&target, existing)?;
     staging.sync(state.size_bytes)?;
     staging.check_content(&target, state.as_is)?;
     let publish = Publish {

@@ -1,0 +1,190 @@
+//! Other names that a file has: hard links, and the place from which it was mounted.
+//!
+//! `SQLite` finds the log and the journal of a database beside the name by which it was opened. They
+//! stay unseen by whoever uses another name. And a rename gives a file's name to another file; the other
+//! names keep the old one, and a mount point cannot be renamed at all.
+//!
+//! Source: proc(5), "/proc/[pid]/mountinfo" and "/proc/[pid]/fdinfo".
+
+use std::fmt;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxAttributes, StatxFlags};
+
+use crate::directory;
+
+/// How else a file can be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherName {
+    /// It is itself a mount point: its folder here is not the one it was made in.
+    Mount,
+    /// It has this many hard links.
+    Links(u64),
+}
+
+impl fmt::Display for OtherName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mount => f.write_str(
+                "is itself a mount point (as with docker -v FILE:FILE), so that its folder here is \
+                 not the one it was made in",
+            ),
+            Self::Links(links) => write!(f, "has {links} names (hard links)"),
+        }
+    }
+}
+
+/// How else the file at `path` can be reached. `None` if it cannot, or if there is no file. The last
+/// component of `path` is not followed if it is a symbolic link.
+///
+/// # Errors
+/// Those of examining it.
+pub fn of(path: &Path) -> io::Result<Option<OtherName>> {
+    let file = match std::fs::symlink_metadata(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let folder = std::fs::canonicalize(directory::parent(path))?;
+    let path = folder.join(path.file_name().unwrap_or_default());
+    if is_mounted(&path, file.dev()) {
+        return Ok(Some(OtherName::Mount));
+    }
+    let links = file.nlink();
+    Ok((file.is_file() && links > 1).then_some(OtherName::Links(links)))
+}
+
+/// Whether the file is a mount point that shows a file of another folder or name.
+fn is_mounted(path: &Path, device: u64) -> bool {
+    let folder = directory::parent(path);
+    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    match (mount_line(path, &table), mount_line(&folder, &table)) {
+        (Some(file), Some(folder)) if file.id == folder.id => false,
+        (Some(file), Some(folder)) => !folder.shows(path, &file),
+        // No /proc.
+        _ => is_mount_root(path).unwrap_or_else(|| {
+            std::fs::metadata(&folder).is_ok_and(|folder| folder.dev() != device)
+        }),
+    }
+}
+
+/// What the kernel says since Linux 5.8.
+fn is_mount_root(path: &Path) -> Option<bool> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW;
+    let found = rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE).ok()?;
+    let is_known = (found.stx_attributes_mask).contains(StatxAttributes::MOUNT_ROOT);
+    is_known.then(|| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+/// A line of the table of mounts.
+#[derive(Debug, PartialEq, Eq)]
+struct MountLine {
+    id: String,
+    device: String,
+    /// What of the file system is mounted.
+    root: Vec<u8>,
+    /// Where.
+    point: Vec<u8>,
+}
+
+impl MountLine {
+    fn parse(line: &[u8]) -> Option<Self> {
+        let mut words = line.split(|byte| *byte == b' ');
+        let text = |word: &[u8]| String::from_utf8_lossy(word).into_owned();
+        let (id, _parent) = (text(words.next()?), words.next()?);
+        Some(Self {
+            id,
+            device: text(words.next()?),
+            root: unescaped(words.next()?),
+            point: unescaped(words.next()?),
+        })
+    }
+
+    /// Whether `path` would be that mounted file if the mount were not there: a mount of a file onto
+    /// itself.
+    fn shows(&self, path: &Path, file: &Self) -> bool {
+        let path = path.as_os_str().as_bytes();
+        let point = self.point.strip_suffix(b"/").unwrap_or(&self.point);
+        let root = self.root.strip_suffix(b"/").unwrap_or(&self.root);
+        let Some(below) = path.strip_prefix(point) else {
+            return false;
+        };
+        self.device == file.device && [root, below].concat() == file.root
+    }
+}
+
+/// The line of the mount that `path` lies in.
+fn mount_line(path: &Path, table: &[u8]) -> Option<MountLine> {
+    // A descriptor of this kind opens nothing: closing it drops no lock.
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let known = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()));
+    let known = known.ok()?;
+    let mut lines = known.lines();
+    let id = lines.find_map(|line| line.strip_prefix("mnt_id:"))?.trim();
+    let mut mounts = table.split(|byte| *byte == b'\n');
+    mounts.find_map(|line| MountLine::parse(line).filter(|mount| mount.id == id))
+}
+
+/// Replaces `\040` and the like.
+fn unescaped(word: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let Some((first, after)) = rest.split_first() {
+        let code = after.get(..3).filter(|_| *first == b'\\');
+        let code = code.and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_link_is_another_name_and_a_file_of_its_own_has_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap().join("a.db");
+        assert_eq!(of(&path).unwrap(), None);
+        std::fs::write(&path, "a").unwrap();
+        assert_eq!(of(&path).unwrap(), None);
+        std::fs::hard_link(&path, folder.path().join("b.db")).unwrap();
+        assert_eq!(of(&path).unwrap(), Some(OtherName::Links(2)));
+        assert_eq!(is_mount_root(&path), Some(false));
+    }
+
+    #[test]
+    fn a_file_mounted_onto_itself_is_the_one_beside_its_log() {
+        let line = |text: &[u8]| MountLine::parse(text).unwrap();
+        let folder = line(b"30 29 254:0 /vol /srv/my\\040data rw - ext4 /dev/vda rw");
+        let itself = line(b"31 30 254:0 /vol/x/a.db /srv/my\\040data/x/a.db ro - ext4 /dev/vda rw");
+        let path = Path::new("/srv/my data/x/a.db");
+        assert!(folder.shows(path, &itself));
+        for other in [
+            &b"31 30 254:0 /vol/a.db /srv/my\\040data/x/a.db ro - ext4 /dev/vda rw"[..],
+            b"31 30 254:1 /vol/x/a.db /srv/my\\040data/x/a.db ro - ext4 /dev/vdb rw",
+            b"31 30 254:0 /vol/x/a.db//deleted /srv/my\\040data/x/a.db ro - ext4 /dev/vda rw",
+        ] {
+            assert!(!folder.shows(path, &line(other)));
+        }
+        let root = line(b"29 1 254:0 / / rw - ext4 /dev/vda rw");
+        let mounted = line(b"31 29 254:0 /a.db /a.db rw - ext4 /dev/vda rw");
+        assert!(root.shows(Path::new("/a.db"), &mounted));
+        assert!(MountLine::parse(b"").is_none());
+        assert_eq!(unescaped(b"\\134\\"), b"\\\\");
+    }
+}

@@ -1,0 +1,80 @@
+//! Refuses a database whose log or journal may lie beside another name of its file.
+//!
+//! `SQLite` looks for them beside the name by which the file was opened. Through another name (a mount of
+//! the file alone, a hard link, the name after a rename) they are not seen: the file alone may be a
+//! mixture of states, and nothing shows it.
+
+use std::path::Path;
+
+use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
+use windlass_io::other_name;
+
+use super::header::{HEADER_BYTES, Header};
+use super::options::Wait;
+use super::{beside, descriptors, file_error};
+use crate::Error;
+use crate::error::Alias;
+
+/// The bytes that `SQLite` locks for a reader: `SHARED_FIRST` and `SHARED_SIZE` in its `os.h`.
+const SHARED_BYTES: (u64, u64) = (0x4000_0002, 510);
+
+/// Refuses to read the database at `path`, which must be free of links, if its log may be elsewhere.
+pub(super) fn refuse_other(path: &Path, wait: &mut Wait<'_>) -> Result<(), Error> {
+    let found = other_name::of(path).map_err(|error| file_error("examine", path, error))?;
+    if let Some(found) = found {
+        return Err(aliased(path, Alias::Name(found)));
+    }
+    while is_open_elsewhere(path)? {
+        // A connection that is opening or closing has the lock for a moment without the -shm.
+        match wait.pause(path) {
+            Err(Error::Busy { .. }) => return Err(aliased(path, Alias::Open)),
+            paused => paused?,
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to replace the file at `path`, if that would fail or leave the old file under another name.
+pub(crate) fn refuse_to_replace(path: &Path) -> Result<(), Error> {
+    match other_name::of(path).map_err(|error| file_error("examine", path, error))? {
+        None => Ok(()),
+        Some(found) => Err(Error::NotReplaceable {
+            path: path.to_owned(),
+            found,
+        }),
+    }
+}
+
+fn aliased(path: &Path, alias: Alias) -> Error {
+    Error::Aliased {
+        path: path.to_owned(),
+        alias,
+    }
+}
+
+/// Whether another process uses the database in WAL mode without a -shm beside this name. Every
+/// connection in WAL mode holds the SHARED lock, and has a -shm beside the name that it uses.
+fn is_open_elsewhere(path: &Path) -> Result<bool, Error> {
+    if beside(path, "-shm").exists() {
+        return Ok(false);
+    }
+    let mut header = [0; HEADER_BYTES];
+    let file = descriptors::open(path)?;
+    let read = file.read_at(&mut header, 0);
+    let bytes = read.map_err(|error| file_error("read", path, error))?;
+    if !Header::parse(header.get(..bytes).unwrap_or_default()).is_wal {
+        return Ok(false);
+    }
+    let (start, length) = SHARED_BYTES;
+    let wanted = Flock {
+        start,
+        length,
+        pid: None,
+        typ: FlockType::WriteLock,
+        offset_type: FlockOffsetType::Set,
+    };
+    // A file system without locks proves nothing; whoever writes is none of its business.
+    let held = fcntl_getlk(file.as_file(), &wanted).ok().flatten();
+    // The exclusive lock is of a program that needs no -shm; SQLite waits for it.
+    Ok(held.is_some_and(|held| held.typ == FlockType::ReadLock) && !beside(path, "-shm").exists())
+}
