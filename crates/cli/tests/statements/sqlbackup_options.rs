@@ -404,3 +404,62 @@ fn a_database_that_fails_its_check_stays_unless_it_is_to_go_anyway() {
     assert_eq!(exit, 1100, "{lines}");
     assert!(!place.path("trial.db").exists());
 }
+
+/// Without FILEOPTIONS = 4, nothing is overwritten but an earlier state of the same file.
+#[test]
+fn a_copy_of_appended_sets_replaces_only_its_own_earlier_copy() {
+    let place = Place::new();
+    for folder in ["copies", "a", "b"] {
+        std::fs::create_dir(place.path(folder)).expect("a folder");
+    }
+    let backup = |folder: &str| {
+        let command = format!(
+            "BACKUP DATABASE app TO DISK = 'd:\\{folder}\\n.bak' WITH COPYTO = 'd:\\copies'"
+        );
+        report(&run(&place, &command))
+    };
+    let empty_queue = || {
+        rusqlite::Connection::open(place.path("instance/windlass.catalog"))
+            .and_then(|catalog| catalog.execute("DELETE FROM own_copy", []))
+            .expect("an empty queue");
+    };
+    let read = |name: &str| std::fs::read(place.path(name)).expect("a file");
+    for night in 1..=3 {
+        let (lines, exit, _) = backup("a");
+        assert_eq!(exit, 0, "night {night}: {lines}");
+        assert!(read("copies/n.bak") == read("a/n.bak"), "night {night}");
+        // Other media of the same name.
+        let (lines, exit, _) = backup("b");
+        assert_eq!(exit, 1, "night {night}: {lines}");
+        assert!(lines.contains("holds other media"), "{lines}");
+        assert!(lines.contains("stays in the queue"), "{lines}");
+        assert!(read("copies/n.bak") == read("a/n.bak"), "night {night}");
+        empty_queue();
+    }
+    // The copy has more sets than the file: that was put back to an earlier state and continued.
+    let with_three = read("copies/n.bak");
+    std::fs::remove_file(place.path("copies/n.bak")).expect("it");
+    std::fs::remove_file(place.path("a/n.bak")).expect("it");
+    assert_eq!(backup("a").1, 0);
+    std::fs::write(place.path("copies/n.bak"), &with_three).expect("a copy");
+    let (lines, exit, _) = backup("a");
+    assert_eq!(exit, 1, "{lines}");
+    assert!(read("copies/n.bak") == with_three);
+    empty_queue();
+    let early = read("a/n.bak");
+    assert_eq!(backup("a").1, 1);
+    empty_queue();
+    std::fs::rename(place.path("a/n.bak"), place.path("copies/n.bak")).expect("a copy");
+    let with_three = read("copies/n.bak");
+    std::fs::write(place.path("a/n.bak"), early).expect("an earlier state");
+    let (lines, exit, _) = backup("a");
+    assert_eq!(exit, 1, "{lines}");
+    assert!(lines.contains("does not have"), "{lines}");
+    assert!(read("copies/n.bak") == with_three);
+    empty_queue();
+    // What is no backup at all.
+    std::fs::write(place.path("copies/n.bak"), "my thesis").expect("a file");
+    let (lines, exit, _) = backup("a");
+    assert_eq!(exit, 1, "{lines}");
+    assert_eq!(read("copies/n.bak"), b"my thesis");
+}

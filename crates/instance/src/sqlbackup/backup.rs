@@ -198,8 +198,9 @@ impl Runner<'_> {
                 .filter(|path| path.is_file())
             {
                 let target = folder.join(source.file_name().unwrap_or_default());
-                // A file with several sets is copied again for each of them.
-                let overwrite = self.options.copies_overwrite || made.report.set.position > 1;
+                // A file with several sets is copied again for each of them; an earlier copy of it may be
+                // replaced without this.
+                let overwrite = self.options.copies_overwrite;
                 let now = Moment::now().0;
                 let catalog = self.session.instance.catalog_mut();
                 if let Err(error) = catalog.queue_copy(source, &target, overwrite, now) {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use windlass_base::Moment;
+use windlass_base::{Guid, Moment};
 use windlass_catalog::QueuedCopy;
 use windlass_device::DeviceAddress;
 use windlass_io::{directory, output, own};
@@ -98,12 +98,7 @@ fn allow(session: &Session, copy: &QueuedCopy) -> Result<(), String> {
 
 /// Copies a file under a temporary name, syncs it, checks its headers, and renames it.
 fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
-    if copy.target.exists() && !copy.overwrite {
-        return Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            "a file of that name exists; FILEOPTIONS = 4 overwrites it",
-        ));
-    }
+    check_replaced(copy)?;
     let folder = directory::parent(&copy.target);
     if makes_folders {
         directory::create(&folder)?;
@@ -121,11 +116,61 @@ fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
     staging.push(STAGING_SUFFIX);
     let staging = PathBuf::from(staging);
     let result = fill(&copy.source, &staging, &copy.target)
+        // Another copy may have come meanwhile.
+        .and_then(|()| check_replaced(copy))
         .and_then(|()| directory::replace(&staging, &copy.target));
     if result.is_err() {
         drop(std::fs::remove_file(&staging));
     }
     result
+}
+
+/// Refuses to replace a file, unless that was asked for, or it is an earlier state of the same one: the same
+/// media family, with the first sets of those that it has now.
+fn check_replaced(copy: &QueuedCopy) -> io::Result<()> {
+    if copy.overwrite || !own::is_there(&copy.target) {
+        return Ok(());
+    }
+    let refused = |why: String| {
+        let reason = format!(
+            "a file of that name exists, and {why}; name another folder or file, or overwrite it \
+             with FILEOPTIONS = 4"
+        );
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, reason))
+    };
+    let earlier = match Headers::read(&copy.target) {
+        Ok(earlier) => earlier,
+        Err(error) => return refused(format!("cannot be compared with the backup ({error})")),
+    };
+    let now = Headers::read(&copy.source)?;
+    if (earlier.media_set, earlier.family) != (now.media_set, now.family) {
+        return refused("holds other media: it is no earlier copy of this backup file".to_owned());
+    }
+    if !now.sets.starts_with(&earlier.sets) {
+        let reason = "holds backup sets that this backup file does not have".to_owned();
+        return refused(reason);
+    }
+    Ok(())
+}
+
+/// What identifies the content of a backup file.
+#[derive(Debug, PartialEq, Eq)]
+struct Headers {
+    media_set: Guid,
+    family: u16,
+    sets: Vec<Guid>,
+}
+
+impl Headers {
+    fn read(path: &Path) -> io::Result<Self> {
+        let media = MediaSet::open_any(&[DeviceAddress::disk(path)]).map_err(io::Error::other)?;
+        let sets = media.sets();
+        Ok(Self {
+            media_set: media.header().media_set_guid,
+            family: media.header().family_number,
+            sets: sets.iter().map(|set| set.configuration.set_guid).collect(),
+        })
+    }
 }
 
 /// Fills the staging file. Users who could read the replaced file can read the copy.
@@ -148,13 +193,7 @@ fn fill(source: &Path, staging: &Path, target: &Path) -> io::Result<()> {
             "{copied} of {length} bytes arrived"
         )));
     }
-    let headers = |path: &Path| -> io::Result<_> {
-        let media = MediaSet::open_any(&[DeviceAddress::disk(path)]).map_err(io::Error::other)?;
-        let sets = media.sets();
-        let sets: Vec<_> = sets.iter().map(|set| set.configuration.set_guid).collect();
-        Ok((media.header().media_set_guid, sets))
-    };
-    if headers(source)? != headers(staging)? {
+    if Headers::read(source)? != Headers::read(staging)? {
         return Err(io::Error::other(
             "the content of the copy differs from the backup",
         ));
