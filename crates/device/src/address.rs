@@ -120,6 +120,19 @@ impl DeviceAddress {
         }
     }
 
+    /// Refuses a file whose name cannot be given to another one, so that it cannot be overwritten.
+    ///
+    /// # Errors
+    /// What is in the way.
+    pub fn check_replaceable(&self) -> Result<(), Error> {
+        let Some(Ok(target)) = self.file().map(windlass_io::directory::follow) else {
+            // Opening it reports what is wrong.
+            return Ok(());
+        };
+        let checked = crate::naming::refuse_fixed(&target);
+        checked.map_err(|error| Error::new(Operation::Open, &self.name, error))
+    }
+
     /// Whether the device has content: a file that exists and is not empty.
     pub fn has_content(&self) -> Result<bool, Error> {
         let Some(path) = self.file() else {

@@ -19,11 +19,9 @@ use windlass_io::{
 };
 
 use crate::error::{Error, Operation};
+use crate::naming::{Naming, refuse_fixed, staging_path};
 use crate::transfer::TransferBuffer;
 use crate::{DeviceWriter, Start, WriteCounters, WriteTuning, busy, lock};
-
-/// Appended to the name of a device while its new content is written.
-const STAGING_SUFFIX: &str = ".windlass-new";
 
 /// Space reserved ahead of the writes, so that the file system need not grow the file each time.
 const RESERVE_BYTES: u64 = 64 << 20;
@@ -33,7 +31,7 @@ const RESERVE_BYTES: u64 = 64 << 20;
 pub(crate) struct DiskWriter {
     file: Arc<DirectFile>,
     name: String,
-    target: PathBuf,
+    naming: Naming,
     start: Start,
     /// The overwritten file, whose owner and permissions are kept.
     replaced: Option<Metadata>,
@@ -74,7 +72,7 @@ impl DiskWriter {
         Ok(Self {
             file: Arc::new(file),
             name: name.to_owned(),
-            target,
+            naming: Naming::new(target),
             start,
             replaced,
             transfer: TransferBuffer::new(tuning.transfer_bytes, offset),
@@ -180,12 +178,18 @@ impl DiskWriter {
         self.submit(Memory::Own(memory), range, offset)
     }
 
+    fn is_append(&self) -> bool {
+        matches!(self.start, Start::Append { .. })
+    }
+
     fn undo(&self) {
         // Errors cannot be returned from a drop: the cause has already been reported. The next
         // backup truncates the remains, and readers ignore them.
         match self.start {
             Start::Create | Start::Replace => {
-                drop(std::fs::remove_file(staging_path(&self.target)));
+                if self.naming.is_staged() {
+                    drop(std::fs::remove_file(self.naming.staging()));
+                }
             }
             Start::Append { at, .. } => drop(self.file.set_len(at)),
         }
@@ -251,23 +255,41 @@ impl DeviceWriter for DiskWriter {
         }
     }
 
-    fn commit(mut self: Box<Self>) -> Result<(), Error> {
+    fn prepare(&mut self) -> Result<(), Error> {
         self.check_usable()?;
         // Releases the space reserved ahead; the length is already exact.
         let end = self.transfer.position();
-        self.file
-            .set_len(end)
-            .map_err(|error| Error::new(Operation::Write, &self.name, error))?;
+        let fail = |error| Error::new(Operation::Write, &self.name, error);
+        self.file.set_len(end).map_err(fail)?;
         if let Some(replaced) = &self.replaced {
-            windlass_io::output::keep(self.file.as_file(), replaced)
-                .map_err(|error| Error::new(Operation::Write, &self.name, error))?;
+            windlass_io::output::keep(self.file.as_file(), replaced).map_err(fail)?;
         }
-        if matches!(self.start, Start::Create | Start::Replace) {
-            directory::replace(&staging_path(&self.target), &self.target)
-                .map_err(|error| Error::new(Operation::Rename, &self.name, error))?;
+        self.sync()
+    }
+
+    fn take_name(&mut self, keeps_earlier: bool) -> Result<(), Error> {
+        if self.is_append() {
+            return Ok(());
         }
+        let named = self.naming.take(keeps_earlier);
+        named.map_err(|error| Error::new(Operation::Rename, &self.name, error))
+    }
+
+    fn give_back_name(&mut self) -> bool {
+        self.is_append() || self.naming.give_back().is_ok()
+    }
+
+    fn keep(mut self: Box<Self>) -> Option<PathBuf> {
         self.committed = true;
-        Ok(())
+        Some(match self.is_append() {
+            true => self.naming.target().to_owned(),
+            false => self.naming.place(),
+        })
+    }
+
+    fn settle(mut self: Box<Self>) {
+        self.committed = true;
+        self.naming.settle();
     }
 
     fn counters(&self) -> WriteCounters {
@@ -291,14 +313,11 @@ impl Drop for DiskWriter {
     }
 }
 
-fn staging_path(target: &Path) -> PathBuf {
-    own::beside(target, STAGING_SUFFIX)
-}
-
 /// Creates the staging file, replacing one left by a crash but not one in use. Also returns the
 /// metadata of the file to be overwritten.
 fn open_staging(target: &Path, start: Start) -> io::Result<(DirectFile, Option<Metadata>)> {
     unused_at(target)?;
+    refuse_fixed(target)?;
     let file = own::claim(&staging_path(target)).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => busy(FlockOperation::NonBlockingLockExclusive),
         _ => error,

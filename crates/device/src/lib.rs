@@ -4,7 +4,7 @@
 //! the same bytes can go to a disk file, a tape or an object store; reading is by position. Devices
 //! know nothing of tape format: `media` defines the bytes, `pipeline` moves them.
 //!
-//! A writer that is dropped before [`DeviceWriter::commit`] undoes its work: a new or overwritten
+//! A writer that is dropped before [`commit()`] undoes its work: a new or overwritten
 //! file never appears under its name, and an append is truncated. The bytes of earlier backup sets
 //! are never touched.
 //!
@@ -12,14 +12,17 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod commit;
 mod disk_read;
 mod disk_write;
 mod error;
+mod naming;
 mod nul;
 mod transfer;
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +31,9 @@ use windlass_io::queue::{IoMethod, IoMethodChoice};
 use windlass_io::{DirectFile, PooledBuffer};
 
 pub use address::DeviceAddress;
+pub use commit::commit;
 pub use error::{Error, Operation, system_text};
+pub use naming::{STAGING_SUFFIX, staging_path};
 
 /// Where a writer starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,8 +104,21 @@ pub trait DeviceWriter: Send + fmt::Debug {
         self.sync()
     }
 
-    /// Makes what was synced visible under the device's name, permanently.
-    fn commit(self: Box<Self>) -> Result<(), Error>;
+    /// Does everything that can fail before what was synced gets the device's name.
+    fn prepare(&mut self) -> Result<(), Error>;
+
+    /// Makes what was prepared visible under the device's name, permanently. If `keeps_earlier`, what had the
+    /// name before is kept until [`DeviceWriter::settle`], where that is possible.
+    fn take_name(&mut self, keeps_earlier: bool) -> Result<(), Error>;
+
+    /// Undoes [`DeviceWriter::take_name`], also after it failed. `false` if what had the name is gone.
+    fn give_back_name(&mut self) -> bool;
+
+    /// Keeps what was written wherever it is; returns its file.
+    fn keep(self: Box<Self>) -> Option<PathBuf>;
+
+    /// Removes what had the name before.
+    fn settle(self: Box<Self>);
 
     fn counters(&self) -> WriteCounters;
 

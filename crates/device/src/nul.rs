@@ -1,5 +1,6 @@
 //! The device that discards what is written and counts it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_io::PooledBuffer;
@@ -31,9 +32,23 @@ impl DeviceWriter for NulWriter {
         Ok(())
     }
 
-    fn commit(self: Box<Self>) -> Result<(), Error> {
+    fn prepare(&mut self) -> Result<(), Error> {
         Ok(())
     }
+
+    fn take_name(&mut self, _keeps_earlier: bool) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn give_back_name(&mut self) -> bool {
+        true
+    }
+
+    fn keep(self: Box<Self>) -> Option<PathBuf> {
+        None
+    }
+
+    fn settle(self: Box<Self>) {}
 
     fn counters(&self) -> WriteCounters {
         self.counters

@@ -147,6 +147,14 @@ pub enum Error {
         /// A device that has it.
         other: String,
     },
+    /// A backup was interrupted while its files got their names.
+    #[error("{}{files}", cause.as_ref().map(|cause| format!("{cause}: ")).unwrap_or_default())]
+    HalfNamed {
+        /// Why the named files do not fit together; `None` if a file that completes a set would be removed.
+        cause: Option<Box<Error>>,
+        /// The files that do.
+        files: String,
+    },
     /// The mirrors do not match the first copy, or the media.
     #[error("the media set has {expected} mirrors per family, but {provided} were named")]
     MirrorCount { expected: usize, provided: usize },

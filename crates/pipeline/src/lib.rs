@@ -27,6 +27,7 @@ mod coverage;
 pub mod digests;
 mod error;
 mod fault;
+mod half_named;
 mod limits;
 mod live;
 mod media_set;

@@ -11,6 +11,7 @@ use windlass_media::{
 };
 
 use crate::error::{Damage, Error};
+use crate::half_named;
 use crate::rekey::{self, KeyFiles, UnusableKeyFile};
 use crate::window::Window;
 
@@ -129,6 +130,7 @@ pub struct MediaSet {
     pub(crate) families: Vec<Family>,
     /// Keys that were rewrapped later.
     pub(crate) key_files: KeyFiles,
+    addresses: Vec<DeviceAddress>,
 }
 
 /// A backup set on a media set.
@@ -177,7 +179,8 @@ impl MediaSet {
         })?;
         let (expected, provided) = (usize::from(first.header.family_count), set.families.len());
         if provided < expected {
-            return Err(Error::FamiliesMissing { expected, provided });
+            let missing = Error::FamiliesMissing { expected, provided };
+            return Err(half_named::explained(devices, missing));
         }
         Ok(set)
     }
@@ -187,6 +190,10 @@ impl MediaSet {
     /// # Errors
     /// As [`MediaSet::open`], except that families may be missing.
     pub fn open_any(devices: &[DeviceAddress]) -> Result<Self, Error> {
+        Self::open_each(devices).map_err(|error| half_named::explained(devices, error))
+    }
+
+    fn open_each(devices: &[DeviceAddress]) -> Result<Self, Error> {
         let mut families: Vec<Family> = Vec::with_capacity(devices.len());
         for device in devices {
             let family = Family::open(device)?;
@@ -210,6 +217,7 @@ impl MediaSet {
         Ok(Self {
             families,
             key_files: rekey::read(devices),
+            addresses: devices.to_vec(),
         })
     }
 
@@ -241,10 +249,11 @@ impl MediaSet {
         for family in &self.families {
             let found = family.set(position).map(|set| set.configuration.set_guid);
             if found.is_some_and(|guid| guid != entry.configuration.set_guid) {
-                return Err(Error::OtherBackupSet {
+                let other = Error::OtherBackupSet {
                     device: family.device.to_string(),
                     family: family.number(),
-                });
+                };
+                return Err(half_named::explained(&self.addresses, other));
             }
         }
         if let Some((family, set)) = self.best(position) {

@@ -13,6 +13,7 @@ mod expiring;
 mod file_safety;
 mod forged;
 mod half_made;
+mod half_named;
 mod history;
 mod hostile;
 mod import;

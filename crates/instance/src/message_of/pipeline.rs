@@ -32,6 +32,10 @@ fn further_message(error: &Error) -> Option<Message> {
             device,
             source: CryptError::KeyMissing { recipients },
         } => certificates(recipients).and(passphrase(device, recipients)),
+        Error::HalfNamed {
+            cause: Some(_),
+            files,
+        } => Some(table::half_named(files)),
         Error::FamilyBehind { family, .. } => Some(table::newest_copy_needed(error, family)),
         _ => None,
     }
@@ -49,6 +53,10 @@ fn message(error: &Error) -> Message {
             table::defect(format!("backup: {error}"), DEFECT_HINT)
         }
         Error::NotWritten { .. } => table::defect(format!("restore: {error}"), DEFECT_HINT),
+        Error::HalfNamed { cause, files } => match cause {
+            Some(cause) => message(cause),
+            None => table::half_named(files),
+        },
         Error::VolumeEmpty { device } => table::volume_empty(device),
         Error::FamiliesMissing { expected, provided } => {
             table::families_missing(expected, provided)

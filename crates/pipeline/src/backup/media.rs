@@ -12,6 +12,7 @@ use windlass_media::{FORMAT_VERSION, FamilyWriter, MediaHeader};
 use super::existing::{self, Continued, Existing};
 use super::write::Family;
 use crate::error::Error;
+use crate::half_named;
 use crate::media_set::{MediaSet, read_label};
 use crate::plan::Plan;
 use crate::request::{BackupRequest, MediaRequest, Overwrite};
@@ -163,8 +164,19 @@ fn check_mirrors(request: &MediaRequest) -> Result<(), Error> {
     }
 }
 
-/// Examines the devices and decides which sets to keep.
+/// Examines the devices and decides which sets to keep. New media remove no file that completes others.
 fn examine(request: &MediaRequest) -> Result<Found, Error> {
+    let found = decide(request)?;
+    if let Found::New(..) = found {
+        for copy in std::iter::once(&request.devices).chain(&request.mirrors) {
+            copy.iter().try_for_each(DeviceAddress::check_replaceable)?;
+            half_named::refuse_to_remove(copy)?;
+        }
+    }
+    Ok(found)
+}
+
+fn decide(request: &MediaRequest) -> Result<Found, Error> {
     let all = || {
         request
             .devices
@@ -210,7 +222,10 @@ fn examine(request: &MediaRequest) -> Result<Found, Error> {
     if request.overwrite == Overwrite::Initialize {
         return Ok(Found::New(header, Start::Replace));
     }
-    let existing = Existing::check(copies)?;
+    let existing = Existing::check(copies).map_err(|error| {
+        let devices: Vec<DeviceAddress> = all().cloned().collect();
+        half_named::explained(&devices, error)
+    })?;
     Ok(match existing.kept() {
         0 => Found::New(header, Start::Replace),
         _ => Found::Kept(existing),

@@ -373,10 +373,8 @@ fn finish_media(
     for family in &media {
         family.count_writes(counters);
     }
-    for family in media {
-        family.commit()?;
-    }
-    Ok(())
+    let devices = media.into_iter().flat_map(|family| family.devices);
+    Ok(windlass_device::commit(devices.collect())?)
 }
 
 /// Does the same to all families in parallel, because each waits for its own disk. Returns the

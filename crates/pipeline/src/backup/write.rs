@@ -205,12 +205,4 @@ impl Family {
             .iter_mut()
             .try_for_each(|device| Ok(device.sync()?))
     }
-
-    /// Makes the family visible under its devices' names.
-    pub(super) fn commit(self) -> Result<(), Error> {
-        for device in self.devices {
-            device.commit()?;
-        }
-        Ok(())
-    }
 }

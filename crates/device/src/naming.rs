@@ -1,0 +1,173 @@
+//! How the file of a new family gets the name of its device, and how it gives it back.
+//!
+//! The file is written as `NAME.windlass-new`. Where other files must get their names too, it changes places
+//! with the earlier file (`RENAME_EXCHANGE`), which stays under the temporary name until all of them have
+//! theirs.
+
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
+use windlass_io::other_name::{self, OtherName};
+use windlass_io::{directory, own};
+
+/// Appended to the name of a device while its new content is written.
+pub const STAGING_SUFFIX: &str = ".windlass-new";
+
+/// The name of a device's new content until it is complete.
+pub fn staging_path(target: &Path) -> PathBuf {
+    own::beside(target, STAGING_SUFFIX)
+}
+
+/// A complete file on its way to its name.
+#[derive(Debug)]
+pub(crate) struct Naming {
+    target: PathBuf,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Staged,
+    /// The earlier file, of this identity, has the temporary name.
+    Exchanged((u64, u64)),
+    /// There was no earlier file.
+    Named,
+    /// The earlier file is gone.
+    Replaced,
+}
+
+impl Naming {
+    pub(crate) fn new(target: PathBuf) -> Self {
+        Self {
+            target,
+            state: State::Staged,
+        }
+    }
+
+    pub(crate) fn target(&self) -> &Path {
+        &self.target
+    }
+
+    pub(crate) fn staging(&self) -> PathBuf {
+        staging_path(&self.target)
+    }
+
+    pub(crate) fn is_staged(&self) -> bool {
+        self.state == State::Staged
+    }
+
+    /// Where the new content is now.
+    pub(crate) fn place(&self) -> PathBuf {
+        match self.is_staged() {
+            true => self.staging(),
+            false => self.target.clone(),
+        }
+    }
+
+    /// Names the file, durably; keeps the earlier one if `keeps_earlier` and the file system can.
+    pub(crate) fn take(&mut self, keeps_earlier: bool) -> io::Result<()> {
+        let staging = self.staging();
+        let had_earlier = own::is_there(&self.target);
+        let exchanged = keeps_earlier && had_earlier && exchange(&staging, &self.target)?;
+        self.state = if exchanged {
+            // If it cannot be examined, it is not put back.
+            let earlier = std::fs::symlink_metadata(&staging);
+            earlier.map_or(State::Replaced, |earlier| {
+                State::Exchanged(identity(&earlier))
+            })
+        } else {
+            std::fs::rename(&staging, &self.target)?;
+            match had_earlier {
+                true => State::Replaced,
+                false => State::Named,
+            }
+        };
+        directory::sync(&directory::parent(&self.target))
+    }
+
+    /// Puts the earlier file back, or leaves the name free if there was none.
+    ///
+    /// # Errors
+    /// If the earlier file is gone, or cannot be renamed; the new one keeps the name then.
+    pub(crate) fn give_back(&mut self) -> io::Result<()> {
+        let staging = self.staging();
+        match self.state {
+            State::Staged => return Ok(()),
+            State::Exchanged(earlier) => {
+                let found = std::fs::symlink_metadata(&staging)?;
+                if identity(&found) != earlier || !exchange(&staging, &self.target)? {
+                    return Err(io::ErrorKind::NotFound.into());
+                }
+            }
+            State::Named => directory::take_name(&self.target, &staging)?,
+            State::Replaced => return Err(io::ErrorKind::NotFound.into()),
+        }
+        self.state = State::Staged;
+        directory::sync(&directory::parent(&self.target))
+    }
+
+    /// Removes the earlier file.
+    pub(crate) fn settle(&self) {
+        if let State::Exchanged(_) = self.state {
+            // What stays is a complete earlier file, which the next overwrite removes.
+            let _left = own::remove_unheld(&self.staging());
+        }
+    }
+}
+
+fn identity(file: &Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
+}
+
+/// Lets two files change places; `false` if the file system cannot do that.
+fn exchange(one: &Path, other: &Path) -> io::Result<bool> {
+    #[cfg(test)]
+    if tests::CANNOT_EXCHANGE.get() {
+        return Ok(false);
+    }
+    match rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(true),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Refuses a name that cannot be given to another file: a mount point, or another user's file in a folder
+/// with the sticky bit.
+pub(crate) fn refuse_fixed(target: &Path) -> io::Result<()> {
+    if other_name::of(target)? == Some(OtherName::Mount) {
+        let reason = "it is itself a mount point, so that no new file can take its name; mount its \
+                      folder instead, or append to it";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
+    let Ok(file) = std::fs::symlink_metadata(target) else {
+        return Ok(());
+    };
+    let folder = std::fs::metadata(directory::parent(target))?;
+    let user = rustix::process::geteuid();
+    let is_sticky = folder.mode() & 0o1000 != 0;
+    let owners = [file.uid(), folder.uid()];
+    if is_sticky && !user.is_root() && !owners.contains(&user.as_raw()) {
+        let reason = format!(
+            "it belongs to user {}, in a folder with the sticky bit, where only its owner can give \
+             its name to a new file; run as that user, or use another folder",
+            file.uid()
+        );
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// Lets the file system of a test be one that cannot exchange files.
+        pub(crate) static CANNOT_EXCHANGE: Cell<bool> = const { Cell::new(false) };
+    }
+}
