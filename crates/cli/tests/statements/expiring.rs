@@ -217,3 +217,26 @@ fn a_database_that_was_restored_over_itself_is_the_same_one() {
     assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
     assert_eq!(left(&place), ["4.bak"]);
 }
+
+#[test]
+fn a_complete_file_that_a_killed_backup_had_not_renamed_takes_the_place_of_no_backup() {
+    for further in [&[][..], &INSTANCE] {
+        let place = place(further);
+        for old in ["1.bak", "2.bak"] {
+            fs::remove_file(place.path("temp").join(old)).expect("it is removed");
+        }
+        place.succeed(&[&["backup", "app.db", "--to", "temp/new.bak"], further].concat());
+        let left_by_kill = place.path("temp/3.bak.windlass-new");
+        fs::rename(place.path("temp/new.bak"), left_by_kill).expect("it is renamed");
+        let run = expire(&place, further);
+        assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+        assert!(run.out.contains("unfinished, by its name"), "{}", run.out);
+        assert_eq!(left(&place), ["3.bak", "3.bak.windlass-new"]);
+        let check = ["check", "--media", "temp", "--rpo", "24h"];
+        let run = place.succeed(&check);
+        assert!(run.out.contains("media=1;"), "{}", run.out);
+        fs::remove_file(place.path("temp/3.bak")).expect("it is removed");
+        let run = place.run(&check);
+        assert_eq!(run.code, Some(2), "{}", run.out);
+    }
+}

@@ -17,6 +17,10 @@ use crate::names::is_own_side_file;
 /// The problem of media whose stripes contradict each other.
 const CONTRADICTIONS: &str = "its stripes or copies contain different backup sets";
 
+/// Why a file is no medium yet.
+const UNFINISHED: &str =
+    "unfinished, by its name: a backup or restore writes it now, or was killed";
+
 /// A backup set on a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSet {
@@ -153,6 +157,8 @@ pub struct Scan {
 }
 
 /// Reads the headers of every file in the folders, but not in their subfolders. Does not follow links.
+/// Files that a backup is still writing, or left when it was killed, are no media, even if they are complete:
+/// the next backup to that name removes them.
 ///
 /// # Errors
 /// If a folder cannot be listed: with half a list a backup could look unneeded.
@@ -173,6 +179,10 @@ pub fn scan(folders: &[PathBuf]) -> io::Result<Scan> {
         }
         paths.sort();
         for path in paths {
+            if is_own_side_file(&path) {
+                others.push((path, NotMedia::unfinished()));
+                continue;
+            }
             match read(&path) {
                 Ok(found) if found.torn().is_some() => damaged.push(found),
                 Ok(found) => add(&mut media, found),
@@ -266,6 +276,15 @@ struct NotMedia {
 }
 
 impl NotMedia {
+    /// A file under the name that it has until it is complete.
+    fn unfinished() -> Self {
+        Self {
+            reason: UNFINISHED.to_owned(),
+            is_unknown: false,
+            is_foreign: false,
+        }
+    }
+
     fn of(error: &PipelineError) -> Self {
         Self {
             // The reports of it name the file.
@@ -290,13 +309,16 @@ impl NotMedia {
         if self.is_unknown || self.is_foreign {
             return self.is_unknown;
         }
+        if is_own_side_file(path) {
+            return false;
+        }
         let mut start = Vec::new();
         let file = std::fs::File::open(path);
         let read = file.and_then(|file| file.take(START_BYTES).read_to_end(&mut start));
         if read.is_err() {
             return true;
         }
-        if is_own_side_file(path) || windlass_source::part_of_database(&start).is_some() {
+        if windlass_source::part_of_database(&start).is_some() {
             return false;
         }
         let begins = |block: &[u8]| {
