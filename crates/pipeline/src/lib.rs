@@ -50,7 +50,7 @@ pub use error::{Damage, Error, Holds};
 #[doc(hidden)]
 pub use fault::{Fault, FaultPoint};
 pub use limits::{Limit, Limits};
-pub use media_set::{MediaSet, SetEntry, read_label};
+pub use media_set::{MediaSet, PartlyFinished, SetEntry, read_label};
 pub use plan::{Chosen, ChosenIoMethod, Plan, SourceSize};
 pub use rekey::{RekeyRequest, Rekeyed, UnusableKeyFile, rekey};
 pub use report::{

@@ -143,6 +143,16 @@ pub struct SetEntry {
     pub is_complete: bool,
 }
 
+/// The devices on which a set is finished and unfinished: the first of each.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "its end is on '{finished}' and not on '{unfinished}': that stripe is an older copy, or has lost a part"
+)]
+pub struct PartlyFinished {
+    pub finished: String,
+    pub unfinished: String,
+}
+
 /// A set that is complete on every family, and the same on all of them.
 #[derive(Debug)]
 pub(crate) struct CompleteSet {
@@ -231,6 +241,23 @@ impl MediaSet {
         (1..=self.set_count() as u16)
             .filter_map(|position| self.entry(position))
             .collect()
+    }
+
+    /// Where a set is finished and where it is not, if that differs: of some family, an older copy was named, or a
+    /// part of it is lost.
+    pub fn partly_finished(&self, position: u16) -> Option<PartlyFinished> {
+        let is_finished = |family: &&Family| {
+            let set = family.set(position);
+            set.is_some_and(|set| set.end.is_some())
+        };
+        let device = |family: &Family| family.device.to_string();
+        let finished = self.families.iter().find(is_finished).map(device)?;
+        let missing = self.families.iter().find(|family| !is_finished(family));
+        let unfinished = missing.map(device)?;
+        Some(PartlyFinished {
+            finished,
+            unfinished,
+        })
     }
 
     fn set_count(&self) -> usize {

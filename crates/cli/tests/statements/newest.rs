@@ -383,3 +383,88 @@ fn the_newest_state_of_one_database_does_not_pass_for_that_of_another_of_its_nam
     assert!(!place.path("copy.db").exists());
     place.succeed(&["restore", "1.bak", "--to", "copy.db"]);
 }
+
+#[test]
+fn a_stripe_that_is_an_older_copy_does_not_pass_for_a_backup_that_was_never_finished() {
+    let place = Place::new();
+    succeed(&place, MAKE);
+    let instance = place.text("instance");
+    for name in ["app.db", "Sales"] {
+        let back_up = || {
+            let to = ["--to", "1.bak", "--to", "2.bak", "--instance", &instance];
+            place.succeed(&[&["backup", name], &to[..]].concat())
+        };
+        back_up();
+        for stripe in ["1.bak", "2.bak"] {
+            std::fs::copy(place.path(stripe), place.path(&format!("old-{stripe}")))
+                .expect("a copy");
+        }
+        back_up();
+        for stripes in [["1.bak", "old-2.bak"], ["old-1.bak", "2.bak"]] {
+            for further in [&[][..], &["--no-recovery"], &["--dry-run"]] {
+                let to = ["--to", "new.db", "--instance", &instance];
+                let run = place.run(&[&["restore"], &stripes[..], &to, further].concat());
+                assert_eq!(run.code, Some(1), "{stripes:?} {further:?}: {}", run.err);
+                assert!(run.err.contains("Msg 50064"), "{}", run.err);
+                assert!(run.err.contains("an older copy"), "{}", run.err);
+                assert!(!run.err.contains("never finished"), "{}", run.err);
+            }
+            assert!(!place.path("new.db").exists());
+        }
+        let to = ["--to", "new.db", "--set", "1"];
+        place.succeed(&[&["restore", "1.bak", "old-2.bak"], &to[..]].concat());
+        for file in ["1.bak", "2.bak", "old-1.bak", "old-2.bak"] {
+            std::fs::remove_file(place.path(file)).expect("it is removed");
+        }
+        remove_all(&place, "new.db");
+    }
+}
+
+#[test]
+fn a_medium_of_which_no_set_is_left_is_not_ignored() {
+    let place = Place::new();
+    succeed(&place, MAKE);
+    let instance = place.text("instance");
+    for name in ["app.db", "Sales"] {
+        let back_up = |to: &str, how: &[&str]| {
+            let arguments = [
+                "backup",
+                name,
+                "--to",
+                to,
+                "--init",
+                "--instance",
+                &instance,
+            ];
+            place.succeed(&[&arguments[..], how].concat());
+        };
+        back_up("f.bak", &[]);
+        back_up("d.bak", &["--differential"]);
+        back_up("z.bak", &["--differential"]);
+        let medium = std::fs::File::options();
+        for bytes in [8192, 6000, 4096] {
+            let file = medium.clone().write(true).open(place.path("z.bak"));
+            file.and_then(|file| file.set_len(bytes)).expect("a cut");
+            for media in [&["f.bak", "d.bak", "z.bak"][..], &["f.bak", "z.bak"]] {
+                let to = ["--to", "new.db", "--instance", &instance];
+                let run = place.run(&[&["restore"], media, &to].concat());
+                assert_eq!(run.code, Some(1), "{bytes}: {}", run.err);
+                assert!(run.err.contains("Msg 50068"), "{}", run.err);
+                assert!(run.err.contains("/z.bak'"), "{}", run.err);
+                assert!(!place.path("new.db").exists());
+            }
+        }
+        place.succeed(&["restore", "f.bak", "d.bak", "--to", "new.db"]);
+        remove_all(&place, "new.db");
+    }
+}
+
+/// Removes a database of either kind.
+fn remove_all(place: &Place, name: &str) {
+    for suffix in ["", "-log", "-wal", "-shm"] {
+        let path = place.path(&format!("{name}{suffix}"));
+        if path.exists() {
+            std::fs::remove_file(path).expect("it is removed");
+        }
+    }
+}

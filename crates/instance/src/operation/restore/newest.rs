@@ -14,7 +14,7 @@ use windlass_pipeline::MediaSet;
 use windlass_source::sqlite::RestoreProgress;
 use windlass_source::{engine, sqlite};
 
-use crate::chain::{ChainSet, Chains, State, Why, is_newer};
+use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer};
 use crate::names::absolute;
 use crate::operation::history::physical_name;
 use crate::operation::media::MediaOptions;
@@ -77,6 +77,8 @@ struct Inventory {
     found: Vec<Found>,
     chain: Vec<ChainSet>,
     trouble: Vec<Message>,
+    /// Media whose header is all that can be read.
+    without_sets: Vec<DeviceAddress>,
 }
 
 impl Session {
@@ -104,6 +106,9 @@ impl Session {
         }
         if inventory.found.is_empty() {
             return Ok(inventory.newest(&[], Vec::new()));
+        }
+        if let Some(device) = inventory.without_sets.first() {
+            return Err(table::medium_without_sets(&device.name).into());
         }
         if inventory.found.len() == 1 && request.of.is_none() {
             // If something is wrong with it, its restore reports that with SQL Server's messages.
@@ -168,15 +173,21 @@ impl Inventory {
             found: Vec::new(),
             chain: Vec::new(),
             trouble: Vec::new(),
+            without_sets: Vec::new(),
         };
         for (media, (media_set, group)) in groups.into_iter().enumerate() {
             let opened = MediaSet::open(&group)?;
-            for entry in opened.sets() {
-                let position = entry.configuration.position;
-                inventory.chain.push(
-                    ChainSet::of(&entry.configuration, entry.is_complete).on(media_set, position),
-                );
+            let sets = opened.sets();
+            if sets.is_empty() {
+                inventory.without_sets.extend(group.first().cloned());
+            }
+            for entry in sets {
                 let set = entry.configuration;
+                let mut chain = ChainSet::of(&set, entry.is_complete).on(media_set, set.position);
+                if let Some(partly) = opened.partly_finished(set.position) {
+                    chain.obstacle = Some(Obstacle::Media(partly.to_string()));
+                }
+                inventory.chain.push(chain);
                 inventory.found.push(Found { media, set });
             }
             if let Some((device, trouble)) = opened
@@ -224,6 +235,8 @@ impl Inventory {
             let set = &self.chain[*index];
             set.base.is_some() && set.base == waiting && set.obstacle.is_none()
         };
+        let can_follow =
+            |index: &usize| !request.leaves_open || self.chain[*index].kind == SetType::Full;
         let Some(mut state) = state else {
             // The full backup may have been restored already, from other media.
             let next = self.newest_of(wanted.iter().copied().filter(waits_for));
@@ -237,9 +250,8 @@ impl Inventory {
             false if continues => CONTINUES,
             false => "the newest state on these media",
         };
-        if !request.leaves_open {
-            self.refuse_unused(&chains, &state.steps, &wanted)?;
-        }
+        let newer: Vec<usize> = wanted.iter().copied().filter(can_follow).collect();
+        self.refuse_unused(&chains, &state.steps, &newer)?;
         if continues {
             state.steps.remove(0);
         }
@@ -346,7 +358,8 @@ impl Inventory {
     }
 
     /// Media are named to be used. So it is an error if a set would give a newer state but the media of its base
-    /// were not named, or if a problem of some media keeps all their sets from being used.
+    /// were not named, if a problem of some media keeps all their sets from being used, or if only some stripes
+    /// have the end of a set.
     fn refuse_unused(
         &self,
         chains: &Chains<'_>,
@@ -364,8 +377,8 @@ impl Inventory {
                 Ok(()) => continue,
                 Err(Why::BaseMissing { base }) => format!("the full backup {base}"),
                 Err(Why::LogMissing) => "the log before it".to_owned(),
-                Err(Why::Obstacle(_) | Why::BaseUnusable { .. })
-                    if is_used(self.found[index].media) =>
+                Err(Why::Obstacle(why) | Why::BaseUnusable { why, .. })
+                    if is_used(self.found[index].media) && !matches!(why, Obstacle::Media(_)) =>
                 {
                     continue;
                 }
