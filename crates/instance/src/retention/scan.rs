@@ -158,7 +158,7 @@ pub struct Scan {
 
 /// Reads the headers of every file in the folders, but not in their subfolders. Does not follow links.
 /// Files that a backup is still writing, or left when it was killed, are no media, even if they are complete:
-/// the next backup to that name removes them.
+/// the next backup to that name may remove them.
 ///
 /// # Errors
 /// If a folder cannot be listed: with half a list a backup could look unneeded.
