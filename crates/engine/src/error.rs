@@ -79,6 +79,13 @@ pub enum EngineError {
          reads or writes the file; try again when it has ended", path.display()
     )]
     InUse { path: PathBuf },
+    /// Another process is creating a file of this name.
+    #[error("'{}' cannot be created: {source}", path.display())]
+    BeingMade {
+        path: PathBuf,
+        /// Who.
+        source: Arc<io::Error>,
+    },
     /// The page is outside the snapshot or transaction.
     #[error("page {page} is outside of database '{database}', which has {page_count} pages")]
     NoSuchPage {

@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use windlass_base::PageNumber;
+use windlass_io::DirectFile;
 
 use crate::database::{Database, NewDatabase, Origin};
 use crate::dispenser::Dispenser;
 use crate::error::{EngineError, Result};
 use crate::options::{CreateDatabase, InstanceOptions, OpenDatabase};
 use crate::pool::{DatabaseNumber, PageKey, Pool};
-use crate::storage::FileSystem;
+use crate::storage::{FileSystem, stored};
 
 /// How often the recovery writer looks at each database.
 const STEP: Duration = Duration::from_millis(100);
@@ -185,15 +186,20 @@ impl Instance {
 
     /// Creates the files of a new, empty database under temporary names.
     pub fn prepare_database(&self, request: &CreateDatabase) -> Result<NewDatabase> {
-        self.prepare(request, Origin::New)
+        self.prepare(request, &Origin::New)
     }
 
-    /// As [`Instance::adopt_database`], for a file that is still at [`crate::storage::unnamed`].
-    pub fn prepare_adopted(&self, request: &CreateDatabase) -> Result<NewDatabase> {
-        self.prepare(request, Origin::Begun)
+    /// As [`Instance::adopt_database`], for a file that was claimed at [`crate::storage::unnamed`]. It is removed
+    /// if this fails.
+    pub fn prepare_adopted(
+        &self,
+        request: &CreateDatabase,
+        held: Arc<DirectFile>,
+    ) -> Result<NewDatabase> {
+        self.prepare(request, &Origin::Begun(stored(held)))
     }
 
-    fn prepare(&self, request: &CreateDatabase, origin: Origin) -> Result<NewDatabase> {
+    fn prepare(&self, request: &CreateDatabase, origin: &Origin) -> Result<NewDatabase> {
         Database::create(Arc::clone(&self.shared), self.number(), request, origin)
     }
 
@@ -205,7 +211,7 @@ impl Instance {
     /// Creates a log file for an existing plain SQLite file with 8 KB pages, which becomes the only
     /// data file of the database. SQLite must not have left a write-ahead log or journal for it.
     pub fn adopt_database(&self, request: &CreateDatabase) -> Result<Arc<Database>> {
-        self.publish(self.prepare(request, Origin::Existing)?)
+        self.publish(self.prepare(request, &Origin::Existing)?)
     }
 
     /// Opens a database and replays from the log the changes that a crash kept from the data files.

@@ -51,7 +51,11 @@ fn files_have_their_names_only_when_all_are_whole_and_go_if_they_never_get_them(
     let error = instance
         .prepare_database(&request(folder.path()))
         .unwrap_err();
-    assert!(matches!(error, EngineError::InUse { .. }), "{error}");
+    let is_told = error.to_string().contains("this process is making it");
+    assert!(
+        matches!(error, EngineError::BeingMade { .. }) && is_told,
+        "{error}"
+    );
     drop(new);
     assert!(found(folder.path()).is_empty());
 
@@ -123,4 +127,41 @@ fn an_added_file_that_a_killed_program_had_begun_is_begun_again() {
     database.add_file(&spec).unwrap();
     database.close().unwrap();
     assert_eq!(found(folder.path()), ["a.ldf", "a.mdf", "b.ndf", "c.ndf"]);
+}
+
+#[test]
+fn what_somebody_else_has_put_under_a_temporary_name_is_neither_named_nor_removed() {
+    for replaced in NAMES {
+        for theirs in [Some("theirs"), None] {
+            let folder = tempfile::tempdir().unwrap();
+            let temporary = unnamed(&folder.path().join(replaced));
+            let instance = instance();
+            let new = instance.prepare_database(&request(folder.path())).unwrap();
+            std::fs::remove_file(&temporary).unwrap();
+            if let Some(theirs) = theirs {
+                std::fs::write(&temporary, theirs).unwrap();
+            }
+            let error = instance.publish(new).unwrap_err().to_string();
+            assert!(error.contains("removed or replaced"), "{error}");
+            let left: Vec<String> = theirs
+                .map(|_| format!("{replaced}.windlass-new"))
+                .into_iter()
+                .collect();
+            assert_eq!(found(folder.path()), left);
+        }
+    }
+}
+
+#[test]
+fn a_database_whose_creation_is_under_way_is_completed_by_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let new = instance()
+        .prepare_database(&request(folder.path()))
+        .unwrap();
+    let open = OpenDatabase::new("a", folder.path().join(NAMES[2]));
+    let error = instance().open_database(&open).unwrap_err();
+    assert!(matches!(error, EngineError::InUse { .. }), "{error}");
+    assert_eq!(found(folder.path()).len(), 3);
+    drop(new);
+    assert!(found(folder.path()).is_empty());
 }

@@ -76,16 +76,86 @@ pub fn claim_file(path: &Path) -> io::Result<File> {
     options.read(true).write(true).create_new(true).mode(0o600);
     let opened = open_regular(path, &mut options, OFlags::NOFOLLOW);
     let (file, _) = opened.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => io::ErrorKind::WouldBlock.into(),
+        io::ErrorKind::AlreadyExists => being_made(path),
         _ => error,
     })?;
     hold(&file, path)?;
     Ok(file)
 }
 
+/// Gives a file that is held here its final name, which must be free; the content must have been synced.
+///
+/// # Errors
+/// `AlreadyExists` if the name is taken; `NotFound` if another file has the temporary name now, or none.
+pub fn take_name(held: &File, from: &Path, to: &Path) -> io::Result<()> {
+    check_named(held, from)?;
+    directory::take_name(from, to)
+}
+
+/// The same, over whatever has the name.
+pub fn replace_name(held: &File, from: &Path, to: &Path) -> io::Result<()> {
+    check_named(held, from)?;
+    directory::replace(from, to)
+}
+
+fn check_named(held: &File, path: &Path) -> io::Result<()> {
+    if is_named(held, path)? {
+        return Ok(());
+    }
+    let reason = "another program removed or replaced the file while it was being made";
+    Err(io::Error::new(io::ErrorKind::NotFound, reason))
+}
+
+/// Removes a file that is held here, unless another file, or none, has this name by now.
+pub fn remove_held(held: &File, path: &Path) -> io::Result<()> {
+    match is_named(held, path)? {
+        true => remove(path),
+        false => Ok(()),
+    }
+}
+
+/// Whether an open file has this name.
+fn is_named(file: &File, path: &Path) -> io::Result<bool> {
+    let file = file.metadata()?;
+    match std::fs::symlink_metadata(path) {
+        Ok(named) => Ok((file.dev(), file.ino()) == (named.dev(), named.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The error for a file that another process, or another thread, holds.
+fn being_made(path: &Path) -> io::Error {
+    let who = match std::fs::symlink_metadata(path)
+        .ok()
+        .as_ref()
+        .and_then(holder)
+    {
+        Some(process) if process == std::process::id() => "this process".to_owned(),
+        Some(process) => format!("process {process}"),
+        None => "another process".to_owned(),
+    };
+    let reason =
+        format!("{who} is making it, under a temporary name; try again when that has ended");
+    io::Error::new(io::ErrorKind::WouldBlock, reason)
+}
+
+/// The process that holds a file, as far as the kernel shows it.
+fn holder(file: &Metadata) -> Option<u32> {
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    let inode = format!(":{}", file.ino());
+    locks.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let is_lock = words.next() == Some("FLOCK");
+        let process = words.nth(2)?;
+        let found = words.next()?;
+        (is_lock && found.ends_with(&inode)).then(|| process.parse().ok())?
+    })
+}
+
 fn create_held(path: &Path) -> io::Result<DirectFile> {
     let file = DirectFile::open(path, Access::CreateNew).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => io::ErrorKind::WouldBlock.into(),
+        io::ErrorKind::AlreadyExists => being_made(path),
         _ => error,
     })?;
     hold(file.as_file(), path)?;
@@ -146,7 +216,7 @@ pub fn remove_unheld(path: &Path) -> io::Result<()> {
         Some(_held) => remove(path),
         None => match std::fs::symlink_metadata(path) {
             // Another process has created and locked it since.
-            Ok(metadata) if metadata.is_file() => Err(io::ErrorKind::WouldBlock.into()),
+            Ok(metadata) if metadata.is_file() => Err(being_made(path)),
             Ok(_) => remove(path),
             // A file created from here on is another process's and must not be removed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -171,15 +241,14 @@ fn hold(file: &File, path: &Path) -> io::Result<()> {
                 tries -= 1;
                 std::thread::sleep(BETWEEN_TRIES);
             }
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(being_made(path)),
             Err(error) => return Err(error.into()),
         }
     }
-    let held = file.metadata()?;
     // The previous owner of the lock may have renamed or removed it meanwhile.
-    match std::fs::symlink_metadata(path) {
-        Ok(named) if (held.dev(), held.ino()) == (named.dev(), named.ino()) => Ok(()),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Err(io::ErrorKind::WouldBlock.into()),
+    match is_named(file, path)? {
+        true => Ok(()),
+        false => Err(being_made(path)),
     }
 }
 
@@ -418,5 +487,30 @@ mod tests {
         assert!(read(&own, 2).is_err());
         assert_eq!(std::fs::read(&victim).unwrap(), b"theirs");
         assert!(!is_there(&beside(&own, ".new")));
+    }
+
+    #[test]
+    fn only_the_file_that_is_held_gets_the_name_and_whoever_comes_second_is_told_who_holds_it() {
+        let (folder, _victim, own) = folder();
+        let target = folder.path().join("x.db");
+        let first = claim(&own).unwrap();
+        let refused = claim(&own).unwrap_err().to_string();
+        assert!(refused.contains("this process is making it"), "{refused}");
+        for theirs in [true, false] {
+            std::fs::remove_file(&own).unwrap();
+            if theirs {
+                std::fs::write(&own, "theirs").unwrap();
+            }
+            let error = take_name(first.as_file(), &own, &target).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::NotFound);
+            remove_held(first.as_file(), &own).unwrap();
+            assert_eq!(is_there(&own), theirs);
+        }
+        let second = claim(&own).unwrap();
+        take_name(second.as_file(), &own, &target).unwrap();
+        remove_held(first.as_file(), &target).unwrap();
+        assert!(is_there(&target));
+        remove_held(second.as_file(), &target).unwrap();
+        assert!(!is_there(&target));
     }
 }

@@ -65,23 +65,21 @@ pub fn ensure(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a file with the permissions and owner of the file `like`, and syncs it.
+/// Gives a new file the permissions and owner of the file `like`.
 ///
 /// # Errors
-/// Also if the file exists.
-pub fn create_like(path: &Path, bytes: &[u8], like: &Path) -> io::Result<()> {
+/// Those of the operating system.
+pub fn permit_like(file: &File, like: &Path) -> io::Result<()> {
     let like = std::fs::metadata(like)?;
-    create_with(path, bytes, |file| {
-        let made = file.metadata()?;
-        if (made.uid(), made.gid()) != (like.uid(), like.gid()) {
-            let owner = rustix::fs::Uid::from_raw(like.uid());
-            let group = rustix::fs::Gid::from_raw(like.gid());
-            // Only root can change owners; otherwise the mode must suffice.
-            let _given = rustix::fs::fchown(file, Some(owner), Some(group));
-        }
-        let mode = like.mode() & 0o666 | 0o600;
-        file.set_permissions(std::fs::Permissions::from_mode(mode))
-    })
+    let made = file.metadata()?;
+    if (made.uid(), made.gid()) != (like.uid(), like.gid()) {
+        let owner = rustix::fs::Uid::from_raw(like.uid());
+        let group = rustix::fs::Gid::from_raw(like.gid());
+        // Only root can change owners; otherwise the mode must suffice.
+        let _given = rustix::fs::fchown(file, Some(owner), Some(group));
+    }
+    let mode = like.mode() & 0o666 | 0o600;
+    file.set_permissions(std::fs::Permissions::from_mode(mode))
 }
 
 /// Creates a file without secrets, with the umask's mode, and syncs it.
@@ -109,10 +107,10 @@ fn create_with(
     let made = finish(&file)
         .and_then(|()| file.write_all(bytes))
         .and_then(|()| file.sync_all())
-        .and_then(|()| directory::take_name(&unfinished, path));
+        .and_then(|()| own::take_name(&file, &unfinished, path));
     if made.is_err() {
         // Report the first error.
-        let _left = std::fs::remove_file(&unfinished);
+        let _left = own::remove_held(&file, &unfinished);
     }
     made
 }
@@ -230,7 +228,8 @@ mod tests {
         for (number, given) in [0o600, 0o640, 0o644].into_iter().enumerate() {
             chmod(&media, given);
             let path = folder.path().join(number.to_string());
-            create_like(&path, b"keys", &media).unwrap();
+            create(&path, b"keys").unwrap();
+            permit_like(&File::open(&path).unwrap(), &media).unwrap();
             assert_eq!(mode(&path), given);
         }
     }

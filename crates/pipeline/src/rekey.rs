@@ -1,16 +1,19 @@
 //! Adds recipients to encrypted sets without changing the media: writes a key file next to each family.
 //!
 //! The key file is named after the family's file, with `.keys` appended. All key files of a media
-//! set are identical, so any one suffices. Each is written under a temporary name and renamed.
+//! set are identical, so any one suffices. Each is written under a temporary name and renamed. The temporary
+//! files are claimed before the keys are read: of two who add recipients at once, the second is refused.
 //! A key file has the permissions of the family's file, because it contains only wrapped keys, as the
 //! media do.
 
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use windlass_crypt::{Error as CryptError, KeyBlock, KeyFile, Recipient, SetKey};
 use windlass_device::{DeviceAddress, Operation};
+use windlass_io::own;
 
 use crate::error::Error;
 use crate::media_set::MediaSet;
@@ -95,6 +98,8 @@ pub struct Rekeyed {
 /// If a set is not encrypted, no given key opens it, the recipients do not fit, an existing key
 /// file cannot be read, or a file cannot be written.
 pub fn rekey(devices: &[DeviceAddress], request: &RekeyRequest) -> Result<Vec<Rekeyed>, Error> {
+    // Before the keys are read.
+    let claimed = NewKeyFile::claim_all(devices)?;
     let media = MediaSet::open(devices)?;
     let positions: Vec<u16> = match request.position {
         Some(position) => vec![position],
@@ -129,15 +134,60 @@ pub fn rekey(devices: &[DeviceAddress], request: &RekeyRequest) -> Result<Vec<Re
         });
     }
     let bytes = file.to_stored()?;
-    for device in devices {
-        if let (Some(path), Some(medium)) = (path(device), device.file()) {
-            write(&path, &bytes, medium).map_err(|error| {
-                let name = path.display().to_string();
-                windlass_device::Error::new(Operation::Write, &name, error)
-            })?;
-        }
+    for file in claimed {
+        file.write(&bytes).map_err(|error| file.error(error))?;
     }
     Ok(rekeyed)
+}
+
+/// A key file that only this process can make; removed on drop, unless it has its name.
+struct NewKeyFile<'a> {
+    file: File,
+    path: PathBuf,
+    beside: PathBuf,
+    medium: &'a Path,
+}
+
+impl<'a> NewKeyFile<'a> {
+    fn claim_all(devices: &'a [DeviceAddress]) -> Result<Vec<Self>, Error> {
+        let mut claimed = Vec::new();
+        for device in devices {
+            let (Some(path), Some(medium)) = (path(device), device.file()) else {
+                continue;
+            };
+            let beside = own::beside(&path, ".new");
+            let file = own::claim_file(&beside).map_err(|error| failed(&path, error))?;
+            claimed.push(Self {
+                file,
+                path,
+                beside,
+                medium,
+            });
+        }
+        Ok(claimed)
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        windlass_io::secret::permit_like(&self.file, self.medium)?;
+        (&self.file).write_all(bytes)?;
+        self.file.sync_all()?;
+        own::replace_name(&self.file, &self.beside, &self.path)
+    }
+
+    fn error(&self, error: io::Error) -> Error {
+        failed(&self.path, error)
+    }
+}
+
+impl Drop for NewKeyFile<'_> {
+    fn drop(&mut self) {
+        // Report the first error.
+        let _left = own::remove_held(&self.file, &self.beside);
+    }
+}
+
+fn failed(path: &Path, error: io::Error) -> Error {
+    windlass_device::Error::new(Operation::Write, &path.display().to_string(), error).into()
 }
 
 /// The keys already next to the media. If key files exist but none can be read, replacing them
@@ -162,11 +212,4 @@ fn joined(file: &KeyFile, key: &SetKey, recipients: &[Recipient]) -> Result<KeyB
         }
         None => KeyBlock::wrap(key, recipients),
     }
-}
-
-fn write(path: &Path, bytes: &[u8], family: &Path) -> io::Result<()> {
-    let beside = windlass_io::own::beside(path, ".new");
-    windlass_io::own::remove(&beside)?;
-    windlass_io::secret::create_like(&beside, bytes, family)?;
-    windlass_io::directory::replace(&beside, path)
 }

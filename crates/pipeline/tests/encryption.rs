@@ -477,6 +477,15 @@ fn recipients_added_one_after_the_other_all_read_until_they_are_replaced() {
         bench.verify("a.bak", 1, keys).unwrap();
     }
     request.recipients = vec![readers[2].1.clone()];
+    // Somebody else adds a recipient at the moment.
+    let keys = bench.path("a.bak.keys");
+    let before = std::fs::read(&keys).unwrap();
+    let other = windlass_io::own::claim_file(&bench.path("a.bak.keys.new")).unwrap();
+    let refused = rekey(&devices, &request).unwrap_err().to_string();
+    assert!(refused.contains("is making it"), "{refused}");
+    assert!(bench.path("a.bak.keys.new").exists(), "it is theirs");
+    assert_eq!(std::fs::read(&keys).unwrap(), before);
+    drop(other);
     request.replaces = true;
     let rekeyed = rekey(&devices, &request).unwrap();
     assert_eq!(rekeyed[0].beside.recipients().len(), 1);

@@ -81,7 +81,9 @@ impl VfsError {
     pub(crate) fn code(&self, otherwise: c_int) -> c_int {
         match self {
             Self::Engine(error) => match error {
-                EngineError::Busy { .. } | EngineError::InUse { .. } => abi::BUSY,
+                EngineError::Busy { .. }
+                | EngineError::InUse { .. }
+                | EngineError::BeingMade { .. } => abi::BUSY,
                 EngineError::BusySnapshot { .. } => abi::BUSY_SNAPSHOT,
                 EngineError::LogFull { .. } | EngineError::VersionsFull { .. } => abi::FULL,
                 EngineError::PageChecksum { .. } => abi::IOERR_DATA,

@@ -266,7 +266,7 @@ fn a_transaction_that_must_be_rolled_back_first_is_refused() {
 /// Files as an interrupted import leaves them.
 fn leave_unfinished(folder: &Folder) {
     for suffix in ["", "-journal"] {
-        let name = format!("x.db.windlass-unfinished{suffix}");
+        let name = format!("x.db.windlass-new{suffix}");
         std::fs::write(folder.path(&name), "left").unwrap();
     }
 }

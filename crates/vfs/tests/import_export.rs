@@ -9,9 +9,11 @@ use std::sync::Arc;
 use common::{Folder, assert_sound, dump, run, value};
 use rusqlite::Connection;
 use windlass_engine::storage::RealFileSystem;
+use windlass_engine::storage::unnamed;
 use windlass_engine::{CreateDatabase, Instance, InstanceOptions};
+use windlass_io::own;
 use windlass_vfs::NamedDatabases;
-use windlass_vfs::import_export::{PageChecksums, export, import};
+use windlass_vfs::import_export::{PageChecksums, export, import, prepare};
 use windlass_vfs::{VfsError, linked};
 
 fn instance() -> Arc<Instance> {
@@ -169,4 +171,40 @@ fn what_cannot_be_imported_is_refused_and_leaves_nothing() {
     assert!(!folder.path("x.mdf").exists());
     assert_eq!(std::fs::read(folder.path("x.ldf")).unwrap(), b"in the way");
     assert!(!folder.path("missing.db").exists());
+}
+
+#[test]
+fn of_two_who_make_a_file_of_one_name_at_once_the_second_is_refused_and_leaves_the_first_alone() {
+    let folder = Folder::new();
+    let stock = folder.stock("source.db");
+    fill(&stock);
+    let source = folder.path("source.db");
+    let instance = instance();
+    let first = prepare(
+        &instance,
+        &source,
+        &request(&folder, "x"),
+        PageChecksums::AsInSource,
+    )
+    .unwrap();
+    for checksums in [PageChecksums::AsInSource, PageChecksums::Always] {
+        let error = import(&instance, &source, &request(&folder, "x"), checksums).unwrap_err();
+        assert!(error.to_string().contains("is making it"), "{error}");
+    }
+    let error = instance
+        .create_database(&request(&folder, "x"))
+        .unwrap_err();
+    assert!(error.to_string().contains("is making it"), "{error}");
+    let database = instance.publish(first.database).unwrap();
+
+    let target = folder.path("out.db");
+    let held = own::claim(&unnamed(&target)).unwrap();
+    held.write_at(b"of the first", 0).unwrap();
+    let error = export(&database, &target).unwrap_err();
+    assert!(error.to_string().contains("is making it"), "{error}");
+    assert_eq!(std::fs::read(unnamed(&target)).unwrap(), b"of the first");
+    drop(held);
+    let bytes = export(&database, &target).unwrap();
+    assert_eq!(std::fs::metadata(&target).unwrap().len(), bytes);
+    assert!(!unnamed(&target).exists());
 }

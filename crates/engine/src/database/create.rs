@@ -44,7 +44,7 @@ pub(crate) fn make_file(
     if let Err(error) = reserved {
         // The first error is the one to report.
         let _gone = match mode {
-            OpenMode::Begin => files.discard(&spec.path),
+            OpenMode::Begin => files.discard(&spec.path, file.as_ref()),
             _ => files.remove(&spec.path),
         };
         return Err(fail(error));
@@ -54,7 +54,10 @@ pub(crate) fn make_file(
 
 fn unmade(path: &Path, error: io::Error) -> EngineError {
     match error.kind() {
-        io::ErrorKind::WouldBlock => EngineError::lock(path, error),
+        io::ErrorKind::WouldBlock => EngineError::BeingMade {
+            path: path.to_owned(),
+            source: Arc::new(error),
+        },
         _ => EngineError::io("create", path, error),
     }
 }
@@ -66,27 +69,41 @@ pub fn complete_creation(log: &Path) -> Result<bool> {
 }
 
 pub(super) fn complete(files: &dyn FileSystem, log: &Path) -> Result<bool> {
-    let fail = |error| EngineError::io("open", log, error);
-    let begun = match files.open(log, OpenMode::Begun) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        opened => opened.map_err(fail)?,
+    let Some(begun) = begun(files, log)? else {
+        return Ok(false);
     };
-    begun
-        .lock_exclusive()
-        .map_err(|error| EngineError::lock(log, error))?;
     // Without a header it was not complete.
     let Ok(header) = Header::load(begun.as_ref(), log) else {
         return Ok(false);
     };
-    let data = header.files.iter().map(|spec| spec.path.as_path());
-    for path in data.chain([log]) {
-        match files.publish(path) {
-            // Opening reports what is missing.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            published => published.map_err(|error| EngineError::io("name", path, error))?,
+    // All of them are held before the first gets its name.
+    let mut unnamed = Vec::new();
+    for spec in &header.files {
+        // A file without a temporary name has its name; opening reports what is missing.
+        if let Some(file) = self::begun(files, &spec.path)? {
+            unnamed.push((spec.path.as_path(), file));
         }
     }
+    unnamed.push((log, begun));
+    for (path, file) in unnamed {
+        files
+            .publish(path, file.as_ref())
+            .map_err(|error| EngineError::io("name", path, error))?;
+    }
     Ok(true)
+}
+
+/// A file that a killed creation left under its temporary name.
+fn begun(files: &dyn FileSystem, path: &Path) -> Result<Option<Arc<dyn StorageFile>>> {
+    match files.open(path, OpenMode::Begun) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Err(EngineError::lock(path, error))
+        }
+        opened => Ok(Some(
+            opened.map_err(|error| EngineError::io("open", path, error))?,
+        )),
+    }
 }
 
 pub(crate) fn fingerprint(file: &dyn StorageFile, path: &Path) -> Result<Fingerprint> {
@@ -100,34 +117,35 @@ pub(crate) fn fingerprint(file: &dyn StorageFile, path: &Path) -> Result<Fingerp
 }
 
 /// Where the data files of a new database come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Origin {
     New,
     /// The only data file is a plain SQLite file, used as it is.
     Existing,
-    /// The same, still under its temporary name.
-    Begun,
+    /// The same, still under its temporary name, which its maker holds.
+    Begun(Arc<dyn StorageFile>),
 }
 
 /// A new database whose files are complete, but still under their temporary names. They are removed on drop.
 #[derive(Debug)]
 pub struct NewDatabase {
-    database: Database,
+    // Dropped first: until a file has its name or is gone, it is held.
     made: Made,
+    database: Database,
 }
 
-/// Files that are removed on drop.
+/// Files that are removed on drop. They stay open until then, so that their temporary names are nobody else's.
 #[derive(Debug)]
 struct Made {
-    files: Arc<dyn FileSystem>,
-    paths: Vec<PathBuf>,
+    system: Arc<dyn FileSystem>,
+    files: Vec<(PathBuf, Arc<dyn StorageFile>)>,
 }
 
 impl Drop for Made {
     fn drop(&mut self) {
-        for path in &self.paths {
+        for (path, file) in &self.files {
             // Files that cannot be removed are left; the first error is the one to report.
-            let _left = self.files.discard(path);
+            let _left = self.system.discard(path, file.as_ref());
         }
     }
 }
@@ -140,17 +158,17 @@ impl NewDatabase {
     /// Renames the files to their final names, the log last.
     pub(crate) fn publish(self) -> Result<Database> {
         let Self { database, mut made } = self;
-        for path in &made.paths {
-            made.files
-                .publish(path)
+        for (path, file) in &made.files {
+            made.system
+                .publish(path, file.as_ref())
                 .map_err(|error| EngineError::io("name", path, error))?;
         }
-        made.paths.clear();
+        made.files.clear();
         Ok(database)
     }
 }
 
-fn check(request: &CreateDatabase, origin: Origin) -> Result<()> {
+fn check(request: &CreateDatabase, origin: &Origin) -> Result<()> {
     let refuse = |what: String| Err(EngineError::Invalid(what));
     let name = &request.name;
     if request.page_size != PAGE_BYTES {
@@ -162,7 +180,7 @@ fn check(request: &CreateDatabase, origin: Origin) -> Result<()> {
     if request.data_files.is_empty() || request.data_files.len() > 1000 {
         return refuse(format!("database '{name}' needs 1 to 1000 data files"));
     }
-    if origin != Origin::New && request.data_files.len() != 1 {
+    if !matches!(origin, Origin::New) && request.data_files.len() != 1 {
         return refuse(format!(
             "database '{name}': one SQLite file can be taken over"
         ));
@@ -190,14 +208,17 @@ fn check(request: &CreateDatabase, origin: Origin) -> Result<()> {
     Ok(())
 }
 
-/// Opens the existing file of an adopted database and returns its number of pages.
-fn adopt_file(files: &dyn FileSystem, spec: &FileSpec, mode: OpenMode) -> Result<(DataFile, u32)> {
+/// Takes the existing file of an adopted database and returns its number of pages.
+fn adopt_file(
+    files: &dyn FileSystem,
+    spec: &FileSpec,
+    file: Arc<dyn StorageFile>,
+) -> Result<(DataFile, u32)> {
     let fail = |error| EngineError::io("open", &spec.path, error);
     let corrupt = |what: String| EngineError::Corrupt {
         path: spec.path.clone(),
         what,
     };
-    let file = files.open(&spec.path, mode).map_err(fail)?;
     file.lock_database()
         .map_err(|error| EngineError::lock(&spec.path, error))?;
     foreign::refuse_leftovers(files, &spec.path)?;
@@ -228,23 +249,23 @@ impl Database {
         shared: Arc<Shared>,
         number: DatabaseNumber,
         request: &CreateDatabase,
-        origin: Origin,
+        origin: &Origin,
     ) -> Result<NewDatabase> {
         check(request, origin)?;
         let mut made = Made {
-            files: Arc::clone(&shared.files),
-            paths: Vec::new(),
+            system: Arc::clone(&shared.files),
+            files: Vec::new(),
         };
-        let database = Self::create_files(shared, number, request, origin, &mut made.paths)?;
-        Ok(NewDatabase { database, made })
+        let database = Self::create_files(shared, number, request, origin, &mut made.files)?;
+        Ok(NewDatabase { made, database })
     }
 
     fn create_files(
         shared: Arc<Shared>,
         number: DatabaseNumber,
         request: &CreateDatabase,
-        origin: Origin,
-        made: &mut Vec<PathBuf>,
+        origin: &Origin,
+        made: &mut Vec<(PathBuf, Arc<dyn StorageFile>)>,
     ) -> Result<Self> {
         let mut page_count = 0;
         let mut data = Vec::new();
@@ -256,11 +277,16 @@ impl Database {
                     let spec = spec.clone();
                     (DataFile { spec, file }, 0)
                 }
-                Origin::Existing => adopt_file(files, spec, OpenMode::Existing)?,
-                Origin::Begun => adopt_file(files, spec, OpenMode::Begun)?,
+                Origin::Existing => {
+                    let file = files
+                        .open(&spec.path, OpenMode::Existing)
+                        .map_err(|error| EngineError::io("open", &spec.path, error))?;
+                    adopt_file(files, spec, file)?
+                }
+                Origin::Begun(file) => adopt_file(files, spec, Arc::clone(file))?,
             };
-            if origin != Origin::Existing {
-                made.push(spec.path.clone());
+            if !matches!(origin, Origin::Existing) {
+                made.push((spec.path.clone(), Arc::clone(&file.file)));
             }
             page_count += pages;
             data.push(file);
@@ -272,7 +298,7 @@ impl Database {
         let fail = |error| EngineError::io("create", path, error);
         let begun = shared.files.open(path, OpenMode::Begin);
         let log_file = begun.map_err(|error| unmade(path, error))?;
-        made.push(path.clone());
+        made.push((path.clone(), Arc::clone(&log_file)));
         log_file
             .lock_exclusive()
             .map_err(|error| EngineError::lock(path, error))?;
@@ -304,7 +330,7 @@ impl Database {
         };
         let database = Self::assemble(shared, number, header, data, log_file, resume);
         database.note_checksums(&database.writer_token()?, page_count)?;
-        if origin != Origin::New {
+        if !matches!(origin, Origin::New) {
             let extents = ExtentNumber::all(page_count);
             database.maps.mark(extents);
         }

@@ -209,12 +209,12 @@ impl Database {
             .lock_database()
             .map_err(|error| EngineError::lock(&spec.path, error))
             .and_then(|()| {
-                let named = files.publish(&spec.path);
+                let named = files.publish(&spec.path, file.as_ref());
                 named.map_err(|error| EngineError::io("name", &spec.path, error))
             });
         if named.is_err() {
             // The first error is the one to report.
-            let _left = files.discard(&spec.path);
+            let _left = files.discard(&spec.path, file.as_ref());
         }
         named?;
         // The header is stored under the gate, so that no commit uses the new extents before they

@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use real::{OwnFiles, RealFileSystem, unnamed};
+pub use real::{OwnFiles, RealFileSystem, stored, unnamed};
 use windlass_io::DirectFile;
 
 /// The unit in which disks write atomically, and to which log blocks are aligned. Bytes.
@@ -26,7 +26,8 @@ pub enum OpenMode {
     /// Creates a file under a temporary name, which [`FileSystem::publish`] renames; `WouldBlock` if another
     /// process is creating it.
     Begin,
-    /// A file that was created in this way and is still under its temporary name.
+    /// A file that a killed process created in this way and that is still under its temporary name;
+    /// `WouldBlock` if the process is alive.
     Begun,
 }
 
@@ -37,16 +38,19 @@ pub trait FileSystem: Debug + Send + Sync {
     /// Whether a file of this name exists.
     fn exists(&self, path: &Path) -> bool;
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Renames a file from its temporary to its final name, unless it has it already, and makes that
-    /// durable. Does nothing on a file system without temporary names.
+    /// Renames a file that was opened with [`OpenMode::Begin`] or [`OpenMode::Begun`], and is still open, from
+    /// its temporary to its final name, and makes that durable. Does nothing on a file system without
+    /// temporary names.
     ///
     /// # Errors
-    /// `AlreadyExists` if another file has taken the name.
-    fn publish(&self, _path: &Path) -> io::Result<()> {
+    /// `AlreadyExists` if another file has taken the name; `NotFound` if the temporary name is not that of
+    /// this file any more.
+    fn publish(&self, _path: &Path, _file: &dyn StorageFile) -> io::Result<()> {
         Ok(())
     }
-    /// Removes a file that was created in this way, under either name.
-    fn discard(&self, path: &Path) -> io::Result<()> {
+    /// Removes a file that was created in this way and is still open, under either name. Others that have
+    /// these names by now are left.
+    fn discard(&self, path: &Path, _file: &dyn StorageFile) -> io::Result<()> {
         self.remove(path)
     }
     /// Makes the names in the folder of `path` durable.

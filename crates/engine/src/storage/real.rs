@@ -36,7 +36,7 @@ impl FileSystem for RealFileSystem {
             }
             // Removes what a killed process left.
             OpenMode::Begin => own::claim(&unnamed(path))?,
-            OpenMode::Begun => DirectFile::open(&unnamed(path), Access::Own)?,
+            OpenMode::Begun => own::reclaim(&unnamed(path))?,
         };
         Ok(Arc::new(RealFile(Arc::new(file))))
     }
@@ -49,18 +49,14 @@ impl FileSystem for RealFileSystem {
         std::fs::remove_file(path)
     }
 
-    fn publish(&self, path: &Path) -> io::Result<()> {
-        match directory::take_name(&unnamed(path), path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && own::is_there(path) => Ok(()),
-            published => published,
-        }
+    fn publish(&self, path: &Path, file: &dyn StorageFile) -> io::Result<()> {
+        own::take_name(direct(file)?.as_file(), &unnamed(path), path)
     }
 
-    fn discard(&self, path: &Path) -> io::Result<()> {
-        match std::fs::remove_file(unnamed(path)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.remove(path),
-            removed => removed,
-        }
+    fn discard(&self, path: &Path, file: &dyn StorageFile) -> io::Result<()> {
+        let file = direct(file)?;
+        own::remove_held(file.as_file(), &unnamed(path))?;
+        own::remove_held(file.as_file(), path)
     }
 
     fn sync_folder_of(&self, path: &Path) -> io::Result<()> {
@@ -95,6 +91,16 @@ impl FileSystem for OwnFiles {
     fn sync_folder_of(&self, path: &Path) -> io::Result<()> {
         RealFileSystem.sync_folder_of(path)
     }
+}
+
+/// A file of the operating system that is open already.
+pub fn stored(file: Arc<DirectFile>) -> Arc<dyn StorageFile> {
+    Arc::new(RealFile(file))
+}
+
+fn direct(file: &dyn StorageFile) -> io::Result<Arc<DirectFile>> {
+    file.direct()
+        .ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 
 #[derive(Debug)]

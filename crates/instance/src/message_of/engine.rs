@@ -17,7 +17,7 @@ pub(crate) fn engine_message(error: &EngineError) -> Message {
         EngineError::Io { path, source, .. } if is_locked(source) => {
             table::engine_refused(format!("'{}' is in use by another program", path.display()))
         }
-        EngineError::Io { path, source, .. } => {
+        EngineError::Io { path, source, .. } | EngineError::BeingMade { path, source } => {
             table::cannot_open_file(path.display(), os_error(source))
         }
         EngineError::PageChecksum {

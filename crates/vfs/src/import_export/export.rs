@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use windlass_base::panic::contained;
 use windlass_base::{PAGE_BYTES, PageNumber};
+use windlass_engine::storage::unnamed;
 use windlass_engine::{Database, EngineError, ReadSnapshot};
-use windlass_io::{Access, AlignedBuffer, DirectFile, directory};
+use windlass_io::{AlignedBuffer, DirectFile, own};
 
-use super::{CHUNK_BYTES, io_error, unfinished};
+use super::{CHUNK_BYTES, Claimed, io_error};
 use crate::error::{Result, VfsError};
 
 const CHUNK_PAGES: u32 = (CHUNK_BYTES / PAGE_BYTES) as u32;
@@ -35,29 +36,23 @@ pub fn export(database: &Arc<Database>, target: &Path) -> Result<u64> {
             reason: "the file exists and is not overwritten".to_owned(),
         });
     }
-    let beside = unfinished(target);
-    let outcome = write(database, &beside).and_then(|bytes| {
-        directory::replace(&beside, target)
-            .map_err(|error| io_error("rename to", target, &error))?;
-        Ok(bytes)
-    });
-    if outcome.is_err() {
-        // Report the first error.
-        let _gone = std::fs::remove_file(&beside);
-    }
-    outcome
+    let beside = unnamed(target);
+    // Replaces what a killed export left; nobody else makes a file of this name until it has it.
+    let file = own::claim(&beside).map_err(|error| io_error("create", target, &error))?;
+    let held = Claimed::new(file);
+    let bytes = write(database, &held.file)?;
+    own::take_name(held.file.as_file(), &beside, target)
+        .map_err(|error| io_error("rename to", target, &error))?;
+    held.keep();
+    Ok(bytes)
 }
 
-fn write(database: &Arc<Database>, path: &Path) -> Result<u64> {
-    // An earlier, interrupted export may have left one.
-    let _gone = std::fs::remove_file(path);
-    let file = DirectFile::open(path, Access::CreateNew)
-        .map_err(|error| io_error("create", path, &error))?;
+fn write(database: &Arc<Database>, file: &DirectFile) -> Result<u64> {
     let snapshot = database.begin_read_durable();
     let next = AtomicU32::new(0);
     std::thread::scope(|scope| {
         let copy = || {
-            let copied = contained("copier of pages", || copy(&snapshot, &file, &next));
+            let copied = contained("copier of pages", || copy(&snapshot, file, &next));
             copied.unwrap_or_else(|panicked| Err(EngineError::from(panicked).into()))
         };
         let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(copy)).collect();
@@ -70,7 +65,7 @@ fn write(database: &Arc<Database>, path: &Path) -> Result<u64> {
     let bytes = u64::from(snapshot.page_count()) * PAGE_BYTES as u64;
     file.set_len(bytes)
         .and_then(|()| file.sync())
-        .map_err(|error| io_error("write", path, &error))?;
+        .map_err(|error| io_error("write", file.path(), &error))?;
     Ok(bytes)
 }
 

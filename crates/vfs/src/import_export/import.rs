@@ -12,10 +12,10 @@ use windlass_base::PAGE_BYTES;
 use windlass_base::page::checksum;
 use windlass_engine::storage::unnamed;
 use windlass_engine::{CreateDatabase, Database, Instance, NewDatabase};
-use windlass_io::{Access, AlignedBuffer, DirectFile, own};
+use windlass_io::{AlignedBuffer, DirectFile, own};
 
 use super::source::Source;
-use super::{CHUNK_BYTES, beside, io_error};
+use super::{CHUNK_BYTES, Claimed, beside, io_error};
 use crate::error::{Result, VfsError};
 
 /// Where page 1 has the journal mode, in two bytes: 2 for WAL, 1 otherwise.
@@ -97,47 +97,37 @@ pub fn prepare(
     }
     let opened = Source::open(source)?;
     let unfinished = unnamed(&data.path);
-    // An earlier, interrupted import may have left one.
-    own::remove_unheld(&unfinished).map_err(|error| io_error("remove", &unfinished, &error))?;
-    discard(&unfinished);
+    // Replaces what a killed one left. Until the file has its name, nobody else makes one of this name.
+    let held = own::claim(&unfinished).map_err(|error| io_error("create", &data.path, &error))?;
+    let held = Claimed::new(held);
+    remove_journal(&unfinished);
     let reserved = match checksums {
         PageChecksums::AsInSource => opened.reserved_bytes,
         PageChecksums::Always => CHECKSUM_BYTES,
     };
     let converted = !opened.is_whole() || opened.reserved_bytes != reserved;
-    let written = if converted {
-        convert(opened, reserved, &unfinished)
+    let bytes = if converted {
+        convert(opened, reserved, &held.file)?
     } else {
-        copy(&opened, &unfinished)
+        copy(&opened, &held.file)?
     };
-    let outcome = written.and_then(|bytes| {
-        Ok(Imported {
-            database: instance.prepare_adopted(request)?,
-            bytes,
-            converted,
-            page_checksums: reserved == CHECKSUM_BYTES,
-        })
-    });
-    if outcome.is_err() {
-        // Report the first error.
-        discard(&unfinished);
-    }
-    outcome
-}
-
-/// Removes an unfinished file and the journal that SQLite keeps while writing it.
-fn discard(unfinished: &Path) {
-    for path in [unfinished, &beside(unfinished, "-journal")] {
-        // Usually it does not exist.
-        let _gone = std::fs::remove_file(path);
-    }
+    let database = instance.prepare_adopted(request, Arc::clone(&held.file))?;
+    held.keep();
+    Ok(Imported {
+        database,
+        bytes,
+        converted,
+        page_checksums: reserved == CHECKSUM_BYTES,
+    })
 }
 
 /// Makes SQLite write the data file; returns its length.
-fn convert(source: Source, reserved: i32, path: &Path) -> Result<u64> {
+fn convert(source: Source, reserved: i32, file: &DirectFile) -> Result<u64> {
+    let path = file.path();
     let fail = |error| io_error("write", path, &error);
-    source.convert(path, reserved)?;
-    let file = DirectFile::open(path, Access::Own).map_err(fail)?;
+    let converted = source.convert(path, reserved);
+    remove_journal(path);
+    converted?;
     let bytes = file.len().map_err(fail)?;
     if reserved == CHECKSUM_BYTES {
         let mut buffer = AlignedBuffer::new(CHUNK_BYTES);
@@ -158,10 +148,15 @@ fn convert(source: Source, reserved: i32, path: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
+/// Removes the journal that SQLite keeps while it writes a file, if a failure left it.
+fn remove_journal(path: &Path) {
+    // Usually it does not exist.
+    let _gone = std::fs::remove_file(beside(path, "-journal"));
+}
+
 /// Copies the data file; returns its length.
-fn copy(source: &Source, path: &Path) -> Result<u64> {
-    let fail = |error| io_error("write", path, &error);
-    let file = DirectFile::open(path, Access::CreateNew).map_err(fail)?;
+fn copy(source: &Source, file: &DirectFile) -> Result<u64> {
+    let fail = |error| io_error("write", file.path(), &error);
     let mut buffer = AlignedBuffer::new(CHUNK_BYTES);
     let mut stamps = false;
     for offset in (0..source.bytes).step_by(CHUNK_BYTES) {

@@ -14,18 +14,44 @@ mod source;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use export::export;
 pub use import::{Imported, PageChecksums, import, prepare};
+
+use windlass_io::{DirectFile, own};
 
 use crate::error::VfsError;
 
 /// Bytes moved at a time.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// The temporary path of an incomplete file.
-fn unfinished(path: &Path) -> PathBuf {
-    beside(path, ".windlass-unfinished")
+/// A claimed file under its temporary name; removed on drop, unless it is kept.
+struct Claimed {
+    file: Arc<DirectFile>,
+    is_kept: bool,
+}
+
+impl Claimed {
+    fn new(file: DirectFile) -> Self {
+        Self {
+            file: Arc::new(file),
+            is_kept: false,
+        }
+    }
+
+    fn keep(mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // Report the first error.
+            let _left = own::remove_held(self.file.as_file(), self.file.path());
+        }
+    }
 }
 
 /// The path of a file next to another: its name plus a suffix.

@@ -175,7 +175,8 @@ impl Source {
                 "COMMIT; PRAGMA synchronous = OFF; PRAGMA page_size = {PAGE_BYTES}"
             ))
             .map_err(fail)?;
-        let target = format!("{}?reserve={reserved_bytes}", uri(target));
+        // The target is empty and held by this process, and some file systems take that lock for SQLite's.
+        let target = format!("{}?reserve={reserved_bytes}&nolock=1", uri(target));
         self.connection
             .execute("VACUUM INTO ?1", [target])
             .map_err(fail)?;

@@ -24,6 +24,8 @@ mod reader;
 mod recovery;
 mod sqlite;
 mod target;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -213,7 +215,7 @@ impl RestoreOperation<'_> {
         });
         let target = target.map_err(|failure| self.name_base(failure, &files))?;
         let begun = Instant::now();
-        let report = self.copy(keys, target, sink)?;
+        let report = self.copy(keys, target, &files, existed, sink)?;
         self.announce(&report, &path, sink);
         self.register(&files, existed)?;
         self.conclude(&report, begun, &files, sink)?;
@@ -343,11 +345,14 @@ impl RestoreOperation<'_> {
         Ok(RestoreOutcome::Rehearsed)
     }
 
-    /// Copies the whole set to its target.
+    /// Copies the whole set to its target, and registers a new database before its files get their names: a
+    /// name that is taken meanwhile leaves the files as they are.
     fn copy(
-        &self,
+        &mut self,
         keys: ReadKeys,
         target: Box<dyn RestoreTarget>,
+        files: &[FileRecord],
+        existed: bool,
         sink: &mut dyn Sink,
     ) -> Result<ReadReport, Failure> {
         let reader = &self.reader;
@@ -356,9 +361,43 @@ impl RestoreOperation<'_> {
         let read = reader.read_request(keys);
         let (media, position) = (&reader.opened.media, reader.opened.position);
         let report = windlass_pipeline::restore(media, position, &read, &*target, &watch)?;
-        target.finish(reader.options.recovery)?;
+        let recovery = reader.options.recovery;
+        let is_reserved = self.reserve(files, existed)?;
+        if let Err(error) = target.finish(recovery) {
+            if is_reserved {
+                self.session.instance.forget(self.reader.name)?;
+            }
+            return Err(error.into());
+        }
         watch.finish();
         Ok(report)
+    }
+
+    /// Registers a new database, for now as one that is being restored. Whether there was one to register.
+    fn reserve(&mut self, files: &[FileRecord], existed: bool) -> Result<bool, Failure> {
+        if self.known.is_some() || self.reader.options.is_unregistered {
+            return Ok(false);
+        }
+        let path = first(files).map_or_else(PathBuf::new, |file| file.path.clone());
+        let mut record = new_record(self.reader.name, &path, self.origin(existed));
+        record.made_for = self.made_for;
+        record.state = DatabaseState::Restoring;
+        record.log_path = log(files).map(|log| log.path.clone());
+        let files = match record.log_path {
+            Some(_) => files,
+            None => &[],
+        };
+        let catalog = self.session.instance.catalog_mut();
+        record.database_id = catalog.register_with_files(&record, files)?;
+        self.known = Some(record);
+        Ok(true)
+    }
+
+    fn origin(&self, existed: bool) -> Origin {
+        match existed {
+            true => self.kind.origin_of_replaced(),
+            false => Origin::Restored,
+        }
     }
 
     /// Sends the report and the messages before the closing one.
@@ -383,19 +422,13 @@ impl RestoreOperation<'_> {
         }
     }
 
-    /// Registers the database in the catalog.
+    /// Updates the database's record in the catalog.
     fn register(&mut self, files: &[FileRecord], existed: bool) -> Result<(), Failure> {
-        let is_new = self.known.is_none();
-        if is_new && self.reader.options.is_unregistered {
+        let Some(mut record) = self.known.take() else {
             return Ok(());
-        }
-        let origin = match existed {
-            true => self.kind.origin_of_replaced(),
-            false => Origin::Restored,
         };
+        let origin = self.origin(existed);
         let path = first(files).map_or_else(PathBuf::new, |file| file.path.clone());
-        let before = self.known.take();
-        let mut record = before.unwrap_or_else(|| new_record(self.reader.name, &path, origin));
         record.made_for = self.made_for;
         self.settle(&mut record);
         if let Some(first) = first(files) {
@@ -407,13 +440,11 @@ impl RestoreOperation<'_> {
             record.origin = origin;
         }
         let instance = &mut self.session.instance;
-        let stored = match is_new {
-            true => instance.register(&record),
-            false => instance.store(&record).map(|()| record.database_id),
-        };
-        let number = stored?;
+        instance.store(&record)?;
         match record.log_path {
-            Some(_) => Ok(instance.catalog_mut().set_files(number, files)?),
+            Some(_) => Ok(instance
+                .catalog_mut()
+                .set_files(record.database_id, files)?),
             None => Ok(()),
         }
     }
