@@ -14,9 +14,6 @@ use rustix::fs::OFlags;
 use crate::file::open_regular;
 use crate::{directory, output, own};
 
-/// Appended to the name of a file until it is complete.
-const UNFINISHED_SUFFIX: &str = ".windlass-new";
-
 /// Maximum length read; certificates, keys and passphrases are far shorter.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -102,7 +99,7 @@ fn create_with(
     if own::is_there(path) {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
-    let unfinished = own::beside(path, UNFINISHED_SUFFIX);
+    let unfinished = own::beside(path, own::UNNAMED_SUFFIX);
     let mut file = own::claim_file(&unfinished)?;
     let made = finish(&file)
         .and_then(|()| file.write_all(bytes))
@@ -175,7 +172,7 @@ mod tests {
     fn a_file_that_cannot_be_written_whole_leaves_nothing_and_is_made_later() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
-        let unfinished = own::beside(&path, UNFINISHED_SUFFIX);
+        let unfinished = own::beside(&path, own::UNNAMED_SUFFIX);
         // What a killed process left.
         std::fs::write(&unfinished, "half").unwrap();
         let full = create_with(&path, b"secret", |_| {

@@ -42,6 +42,10 @@ pub struct Left {
     pub why: String,
 }
 
+/// Why a restore that waits for its end is not the database's.
+pub const WAITS_FOR_OTHER: &str =
+    "a restore of another database waits there for its end (RECOVERY)";
+
 /// What carries no mark, if something else must have put it there.
 const UNMARKED: &str =
     "it was put there by something else, or copied there without its extended attributes";

@@ -132,7 +132,19 @@ fn instance(folder: &Path, session: &mut Session, findings: &mut Findings) {
         findings.add(State::Error, "catalog", error.to_string());
     }
     copies(catalog, findings);
+    remains(folder, catalog, findings);
     looker.note(session.instance_mut().catalog_mut(), Moment::now().0);
+}
+
+/// Names what killed creations have left. They are in nobody's way, but take room.
+fn remains(folder: &Path, catalog: &Catalog, findings: &mut Findings) {
+    for (path, bytes) in super::remains::find(folder, catalog).unwrap_or_default() {
+        let detail = format!(
+            "{bytes} bytes that a killed CREATE DATABASE, import or export has left; the next one of this \
+             name replaces it, and nobody needs it"
+        );
+        findings.add(State::Warning, path.display().to_string(), detail);
+    }
 }
 
 fn databases(

@@ -22,6 +22,7 @@ mod exposure;
 mod generate;
 mod history;
 pub(crate) mod metrics;
+mod remains;
 mod report;
 pub(crate) mod settings;
 mod sqlbackup;

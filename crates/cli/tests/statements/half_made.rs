@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
 
-use crate::support::{Place, sql, succeed};
+use crate::support::{Place, Run, sql, succeed};
 
 /// Kills the program at different times.
 fn kill_again_and_again(place: &Place, arguments: &[&str], after_each: &mut dyn FnMut()) {
@@ -137,4 +137,93 @@ fn write_key(path: &Path, bytes: &[u8]) {
     std::fs::write(path, bytes).expect("the key");
     let private = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(path, private).expect("its mode");
+}
+
+#[test]
+fn what_a_killed_creation_left_is_named_by_doctor_and_goes_with_the_next_creation() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("f")).expect("the folder");
+    let create = |name: &str| {
+        let [data, log] = ["mdf", "ldf"].map(|end| place.text(&format!("f/{name}.{end}")));
+        format!(
+            "CREATE DATABASE {name} ON (NAME = d, FILENAME = '{data}') LOG ON (NAME = l, FILENAME = '{log}')"
+        )
+    };
+    succeed(&place, &create("other"));
+    for name in ["k.mdf", "k.ldf"] {
+        std::fs::write(
+            place.path(&format!("f/{name}.windlass-new")),
+            vec![0; 70_000],
+        )
+        .expect("left");
+    }
+    // A backup that was interrupted while its stripes were given their names is needed.
+    std::fs::write(place.path("f/x.bak.windlass-new"), "TAPE").expect("a medium");
+    let arguments = ["doctor", "--instance", &place.text("instance"), "--json"];
+    let found = place.run(&arguments).out;
+    assert!(
+        found.contains("k.mdf.windlass-new") && found.contains("k.ldf.windlass-new"),
+        "{found}"
+    );
+    assert!(found.contains("70000 bytes that a killed"), "{found}");
+    assert!(!found.contains("x.bak"), "{found}");
+    succeed(&place, &create("k"));
+    let found = place.run(&arguments).out;
+    assert!(!found.contains("windlass-new"), "{found}");
+}
+
+/// Runs a script on one of several instances.
+fn sql_at(place: &Place, instance: &str, script: &str) -> Run {
+    place.sql_with(&["--json", "--instance", &place.text(instance)], script)
+}
+
+#[test]
+fn a_restore_that_waits_for_another_instance_is_neither_replaced_unasked_nor_dropped() {
+    for is_engine in [false, true] {
+        let place = Place::new();
+        std::fs::copy(place.path("app.db"), place.path("s.db")).expect("a copy");
+        let [data, log] = ["s.mdf", "s.ldf"].map(|name| place.text(name));
+        let make = match is_engine {
+            true => format!(
+                "CREATE DATABASE s ON (NAME = s, FILENAME = '{data}') LOG ON (NAME = l, FILENAME = '{log}')"
+            ),
+            false => format!(
+                "CREATE DATABASE s ON (FILENAME = '{}') FOR ATTACH",
+                place.text("s.db")
+            ),
+        };
+        let backup = format!("BACKUP DATABASE s TO DISK = '{}'", place.text("s.bak"));
+        succeed(&place, &format!("{make}\nGO\n{backup}"));
+        let restore = |name: &str, with: &str| {
+            let moved = match is_engine {
+                true => format!(", MOVE 'l' TO '{}'", place.text("t.ldf")),
+                false => String::new(),
+            };
+            format!(
+                "RESTORE DATABASE {name} FROM DISK = '{}' WITH {with}, MOVE 's' TO '{}'{moved}",
+                place.text("s.bak"),
+                place.text("t.db")
+            )
+        };
+        let well = |instance: &str, script: &str| {
+            let run = sql_at(&place, instance, script);
+            assert_eq!(run.code, Some(0), "{script}: {}", run.err);
+            run
+        };
+        well("one", &restore("t", "NORECOVERY"));
+        let refused = sql_at(&place, "two", &restore("u", "NORECOVERY"));
+        assert!(
+            refused.err.contains("waits there for its end"),
+            "{}",
+            refused.err
+        );
+        // The same database may begin again.
+        well("one", &restore("t", "NORECOVERY"));
+        well("two", &restore("u", "NORECOVERY, REPLACE"));
+        let dropped = well("one", "DROP DATABASE t");
+        assert!(dropped.err.contains("was not deleted"), "{}", dropped.err);
+        well("two", "RESTORE DATABASE u WITH RECOVERY");
+        well("two", "DROP DATABASE u");
+        assert!(!place.path("t.db").exists());
+    }
 }

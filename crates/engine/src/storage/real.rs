@@ -12,12 +12,9 @@ use super::{FileSystem, OpenMode, StorageFile};
 /// The bytes that SQLite locks as PENDING, RESERVED and SHARED.
 const SQLITE_LOCKS: Range<u64> = 0x4000_0000..0x4000_0200;
 
-/// Appended to the name of a file until it is complete.
-const UNNAMED_SUFFIX: &str = ".windlass-new";
-
 /// The temporary path of a file.
 pub fn unnamed(path: &Path) -> PathBuf {
-    own::beside(path, UNNAMED_SUFFIX)
+    own::beside(path, own::UNNAMED_SUFFIX)
 }
 
 /// The file system of the operating system.

@@ -10,8 +10,8 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, DatabaseState, Origin};
 use windlass_source::ownership::{self, Owner};
-use windlass_source::sqlite::{self, Existing, RestoreRequest, SqliteTarget};
-use windlass_source::{Content, Error as SourceError, RestoreTarget as _};
+use windlass_source::sqlite::{self, Seized};
+use windlass_source::{Content, Error as SourceError};
 use windlass_tsql::ast::{CreateDatabase, DatabaseOrigin, DropDatabase};
 
 use crate::event_log::Entry;
@@ -227,16 +227,18 @@ fn drop_one(
     let notes = match (record.state, record.origin) {
         (DatabaseState::Restoring, _) if record.log_path.is_some() => {
             let log = record.log_path.as_deref().unwrap_or(Path::new(""));
-            windlass_source::engine::forget(log)?;
-            vec![restore_removed(session, &record)?]
+            match windlass_source::engine::forget(log, record.made_for)? {
+                None => vec![restore_removed(session, &record)?],
+                Some(left) => vec![table::file_left_to_others(left.path.display(), left.why)],
+            }
         }
         (DatabaseState::Online, Origin::Restored) if record.log_path.is_some() => {
             engine::delete_files(session, &record)?
         }
-        (DatabaseState::Restoring, _) => {
-            sqlite::forget(&record.path)?;
-            vec![restore_removed(session, &record)?]
-        }
+        (DatabaseState::Restoring, _) => match sqlite::forget(&record.path, record.made_for)? {
+            None => vec![restore_removed(session, &record)?],
+            Some(left) => vec![table::file_left_to_others(left.path.display(), left.why)],
+        },
         (DatabaseState::Online, Origin::Restored) => vec![match delete_files(&record)? {
             None => table::file_deleted(path),
             Some(why) => table::file_left_to_others(path, why),
@@ -280,19 +282,15 @@ fn delete_files(record: &DatabaseRecord) -> Result<Option<String>, Failure> {
         Owner::Other { why } => return Ok(Some(why)),
         Owner::Own | Owner::Untold => {}
     }
-    let probe = RestoreRequest {
-        target: record.path.clone(),
-        existing: Existing::Replace,
-        database_name: record.name.clone(),
-        ..RestoreRequest::default()
-    };
-    let seized = SqliteTarget::begin(&probe).map_err(|error| match error {
+    let seized = Seized::of(&record.path).map_err(|error| match error {
         SourceError::InUse { .. } | SourceError::Busy { .. } => {
             Failure::from(table::drop_in_use(&record.name))
         }
         other => other.into(),
     })?;
-    Box::new(seized).abandon()?;
+    // A restore that waits for another database stays.
+    let _left = sqlite::forget(&record.path, record.made_for)?;
+    std::mem::drop(seized);
     // The database itself is deleted last: until then it is complete.
     for suffix in ["-wal", "-shm", "-journal", ""] {
         let mut name = record.path.clone().into_os_string();

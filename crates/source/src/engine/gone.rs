@@ -53,7 +53,7 @@ impl Removal<'_> {
         let mut other = None;
         match owner(self.log, self.made_for)? {
             Owner::Other { why } => removed.leave(self.log, why),
-            Owner::Nobody => forget(self.log)?,
+            Owner::Nobody => removed.left.extend(forget(self.log, self.made_for)?),
             Owner::Own | Owner::Untold => {
                 // Nobody opens the database while its log is locked.
                 seized = seize(self.log)?;
@@ -66,7 +66,7 @@ impl Removal<'_> {
                         );
                     }
                     None => {
-                        forget(self.log)?;
+                        removed.left.extend(forget(self.log, self.made_for)?);
                         own.push(self.log);
                     }
                 }

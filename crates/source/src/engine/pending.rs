@@ -12,7 +12,8 @@ use windlass_engine::BackupDescription;
 use windlass_io::{directory, own};
 
 use super::{collected_log, describe, engine_error, io_error, staged, with_suffix};
-use crate::{Error, Protection};
+use crate::ownership::WAITS_FOR_OTHER;
+use crate::{Error, Left, Protection};
 
 /// What a restore WITH NORECOVERY left.
 #[derive(Debug)]
@@ -146,11 +147,18 @@ impl PendingRestore {
     }
 }
 
-/// Removes the files of an unfinished restore, or of one that was killed.
+/// Removes the files of an unfinished restore of a database, or of one that was killed. Those of a restore
+/// that waits for another database are kept and returned.
 ///
 /// # Errors
 /// If a file cannot be removed; [`Error::RestoreRunning`].
-pub fn forget(log: &Path) -> Result<(), Error> {
+pub fn forget(log: &Path, made_for: Guid) -> Result<Option<Left>, Error> {
+    if pending(log)?.is_some_and(|state| state.made_for != Some(made_for)) {
+        return Ok(Some(Left {
+            path: log.to_owned(),
+            why: WAITS_FOR_OTHER.to_owned(),
+        }));
+    }
     let followed = directory::follow(log).unwrap_or_else(|_| log.to_owned());
     let collected = collected_log(&followed);
     own::remove_unheld(&collected).map_err(|error| match error.kind() {
@@ -159,7 +167,7 @@ pub fn forget(log: &Path) -> Result<(), Error> {
         },
         _ => io_error("remove", &collected, error),
     })?;
-    forget_files(log)
+    forget_files(log).map(|()| None)
 }
 
 /// As [`forget`], for a caller that has the collected log open.

@@ -63,6 +63,15 @@ pub(super) fn open(path: &Path) -> Result<Arc<DirectFile>, Error> {
     Ok(file)
 }
 
+/// Keeps the descriptors of a file that has just become a database: closing them would drop the locks of those
+/// who have opened it since.
+pub(super) fn keep(file: DirectFile) {
+    let mut all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Ok(metadata) = file.as_file().metadata() {
+        all.insert(FileId::of(&metadata), Arc::new(file));
+    }
+}
+
 /// How many descriptors of `file` are cached.
 pub(super) fn count(file: FileId) -> usize {
     let all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);

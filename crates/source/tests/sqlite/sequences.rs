@@ -128,7 +128,11 @@ fn a_sequence_over_an_existing_database_replaces_it_at_the_end() {
     assert!(fs::read(&path).unwrap() == new);
 
     restore(&replacing(&path, &old), &old, Recovery::NoRecovery);
-    forget(&path).unwrap();
+    // Another database's sequence is not ended.
+    let waiting = names(folder.path());
+    assert!(forget(&path, Guid::random()).unwrap().is_some());
+    assert_eq!(names(folder.path()), waiting);
+    assert_eq!(forget(&path, Guid::NIL).unwrap(), None);
     assert_eq!(names(folder.path()), ["notes.db"]);
     assert!(fs::read(&path).unwrap() == new);
 }

@@ -42,6 +42,10 @@ impl TargetKind for EngineFiles {
         Ok(state.map(|state| state.set_guid))
     }
 
+    fn waits_for(&self, files: &[FileRecord]) -> Option<Guid> {
+        pending(&log(files)?.path).ok()??.made_for
+    }
+
     fn release(
         &self,
         session: &mut Session,

@@ -22,6 +22,7 @@ mod places;
 mod placing;
 mod reader;
 mod recovery;
+mod registration;
 mod sqlite;
 mod target;
 #[cfg(test)]
@@ -30,21 +31,20 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use windlass_base::Guid;
 use windlass_base::message::table;
-use windlass_base::{Guid, Moment};
 use windlass_catalog::{
-    Base, DatabaseRecord, DatabaseState, Depth, FileRecord, Origin, RestoreFileRecord, RestoreType,
+    DatabaseRecord, DatabaseState, Depth, FileRecord, Origin, RestoreFileRecord, RestoreType,
 };
-use windlass_media::{SetConfiguration, SetType, SourceKind};
+use windlass_media::{SetConfiguration, SourceKind};
 use windlass_pipeline::{ReadKeys, ReadReport};
+use windlass_source::RestoreTarget;
 use windlass_source::ownership::{self, Left, Owner};
-use windlass_source::{Recovery, RestoreTarget};
 
 use super::media::check_moves;
 use super::observer::Watch;
 use super::{database, history, rehearse, sql_server, timing};
 use crate::event_log::Entry;
-use crate::instance::new_record;
 use crate::message_of::{loss_messages, os_error};
 use crate::{Completed, Failure, Session, Sink};
 pub use newest::{Newest, NewestRequest, Sequence, Step};
@@ -56,7 +56,7 @@ use places::Placed;
 pub(super) use places::placed;
 pub(super) use placing::{Placing, Wish};
 use reader::SetReader;
-use target::{TargetKind, Wanted, first, kind_of, log};
+use target::{TargetKind, Wanted, first, kind_of};
 
 pub(crate) const OPERATION: &str = "RESTORE DATABASE";
 
@@ -198,6 +198,7 @@ impl RestoreOperation<'_> {
         self.check_targets(&placed, &own)?;
         let files: Vec<FileRecord> = placed.into_iter().map(|file| file.record).collect();
         let path = first(&files).map_or_else(PathBuf::new, |file| file.path.clone());
+        self.check_waiting(&files)?;
         let existed = path.exists();
         // Before any change: a set that cannot be read leaves everything as it was.
         let keys = self.reader.unlock(self.session)?;
@@ -307,6 +308,22 @@ impl RestoreOperation<'_> {
         }
     }
 
+    /// Another database's restore may wait for its end at the targets. A differential continues it.
+    fn check_waiting(&self, files: &[FileRecord]) -> Result<(), Failure> {
+        let reader = &self.reader;
+        if reader.is_differential() || reader.options.replaces {
+            return Ok(());
+        }
+        let waiting = self.kind.waits_for(files);
+        let own = self.keeps_mark().then_some(self.made_for);
+        if waiting.is_none() || waiting == own {
+            return Ok(());
+        }
+        let target = first(files).map_or_else(PathBuf::new, |file| file.path.clone());
+        let why = ownership::WAITS_FOR_OTHER;
+        Err(table::file_is_anothers(target.display(), reader.name, why).into())
+    }
+
     /// A differential continues a sequence of restores that is still open.
     fn check_sequence(&self, files: &[Placed]) -> Result<(), Failure> {
         // In a rehearsal the restore before it changed nothing either.
@@ -373,33 +390,6 @@ impl RestoreOperation<'_> {
         Ok(report)
     }
 
-    /// Registers a new database, for now as one that is being restored. Whether there was one to register.
-    fn reserve(&mut self, files: &[FileRecord], existed: bool) -> Result<bool, Failure> {
-        if self.known.is_some() || self.reader.options.is_unregistered {
-            return Ok(false);
-        }
-        let path = first(files).map_or_else(PathBuf::new, |file| file.path.clone());
-        let mut record = new_record(self.reader.name, &path, self.origin(existed));
-        record.made_for = self.made_for;
-        record.state = DatabaseState::Restoring;
-        record.log_path = log(files).map(|log| log.path.clone());
-        let files = match record.log_path {
-            Some(_) => files,
-            None => &[],
-        };
-        let catalog = self.session.instance.catalog_mut();
-        record.database_id = catalog.register_with_files(&record, files)?;
-        self.known = Some(record);
-        Ok(true)
-    }
-
-    fn origin(&self, existed: bool) -> Origin {
-        match existed {
-            true => self.kind.origin_of_replaced(),
-            false => Origin::Restored,
-        }
-    }
-
     /// Sends the report and the messages before the closing one.
     fn announce(&self, report: &ReadReport, path: &Path, sink: &mut dyn Sink) {
         let (name, position) = (self.reader.name, self.reader.opened.position);
@@ -419,51 +409,6 @@ impl RestoreOperation<'_> {
         }
         if !report.damaged.is_empty() {
             sink.message(table::restored_with_damage());
-        }
-    }
-
-    /// Updates the database's record in the catalog.
-    fn register(&mut self, files: &[FileRecord], existed: bool) -> Result<(), Failure> {
-        let Some(mut record) = self.known.take() else {
-            return Ok(());
-        };
-        let origin = self.origin(existed);
-        let path = first(files).map_or_else(PathBuf::new, |file| file.path.clone());
-        record.made_for = self.made_for;
-        self.settle(&mut record);
-        if let Some(first) = first(files) {
-            record.logical_name.clone_from(&first.logical_name);
-        }
-        record.log_path = log(files).map(|log| log.path.clone());
-        if record.path != path {
-            record.path = path;
-            record.origin = origin;
-        }
-        let instance = &mut self.session.instance;
-        instance.store(&record)?;
-        match record.log_path {
-            Some(_) => Ok(instance
-                .catalog_mut()
-                .set_files(record.database_id, files)?),
-            None => Ok(()),
-        }
-    }
-
-    /// Updates a database's record to its state after the restore.
-    fn settle(&self, record: &mut DatabaseRecord) {
-        let set = &self.reader.opened.set;
-        record.state = match self.reader.options.recovery {
-            Recovery::Recovery => DatabaseState::Online,
-            Recovery::NoRecovery => DatabaseState::Restoring,
-        };
-        record.family_guid = Some(set.family_guid);
-        record.is_as_is = set.seen.is_as_is;
-        if set.set_type == SetType::Full && !set.is_copy_only {
-            record.base = Some(Base {
-                set_guid: set.set_guid,
-                lsn: set.checkpoint_lsn,
-                finished: set.finished.unwrap_or_else(|| Moment::now().0),
-            });
         }
     }
 

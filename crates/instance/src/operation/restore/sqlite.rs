@@ -39,6 +39,11 @@ impl TargetKind for SqliteFile {
         Ok(state.map(|state| state.set_guid))
     }
 
+    fn waits_for(&self, files: &[FileRecord]) -> Option<Guid> {
+        let state = sqlite::restoring(path(files)).ok()??;
+        Some(state.made_for).filter(|made_for| !made_for.is_nil())
+    }
+
     fn release(
         &self,
         session: &mut Session,

@@ -27,6 +27,9 @@ pub(super) trait TargetKind {
     /// The set that was restored last, where the files were left open for a differential.
     fn restored_set(&self, files: &[FileRecord]) -> Result<Option<Guid>, Failure>;
 
+    /// The registered database for which a restore to these files waits.
+    fn waits_for(&self, files: &[FileRecord]) -> Option<Guid>;
+
     /// Closes the session's connections to the files.
     fn release(
         &self,

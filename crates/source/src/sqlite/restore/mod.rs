@@ -54,7 +54,8 @@ pub use state::{RestoreProgress, RestoringState};
 use super::identity::FileIdentity;
 use super::snapshot::FILE_ID;
 use super::{beside, file_error, names};
-use crate::{Error, Protection, Recovery, RestoreTarget};
+use crate::ownership::WAITS_FOR_OTHER;
+use crate::{Error, Left, Protection, Recovery, RestoreTarget};
 
 /// A file that something other than a `SQLite` database will replace. If it is a database, no other
 /// process can open it while this value exists.
@@ -336,11 +337,28 @@ pub fn restoring(target: &Path) -> Result<Option<RestoringState>, Error> {
     state::read(&resolve(target)?)
 }
 
-/// Ends a sequence of restores that will not be continued, and removes its files.
-pub fn forget(target: &Path) -> Result<(), Error> {
+/// Ends a sequence of restores of a database that will not be continued, and removes its files. Those of a
+/// sequence that waits for another database are kept and returned.
+///
+/// # Errors
+/// [`Error::RestoreRunning`], those of the operating system.
+pub fn forget(target: &Path, made_for: Guid) -> Result<Option<Left>, Error> {
     let target = resolve(target)?;
+    let held = staging_file::hold(&target)?;
+    match state::read(&target) {
+        Ok(Some(state)) if state.made_for != made_for => {
+            let why = WAITS_FOR_OTHER.to_owned();
+            return Ok(Some(Left { path: target, why }));
+        }
+        // What cannot be read cannot be continued.
+        Ok(_) | Err(Error::StateUnreadable { .. }) => {}
+        Err(error) => return Err(error),
+    }
     state::remove(&target)?;
-    staging_file::remove_stale(&target)
+    if held.is_some() {
+        remove_file(&staging_file::staging_path(&target))?;
+    }
+    Ok(None)
 }
 
 /// Renames a complete staging file to the target's name.

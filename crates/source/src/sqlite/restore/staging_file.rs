@@ -9,7 +9,7 @@ use windlass_base::Guid;
 use windlass_io::{DirectFile, directory, own};
 
 use super::super::identity::FileIdentity;
-use super::super::{beside, file_error};
+use super::super::{beside, descriptors, file_error};
 use super::{content, remove_file, state};
 use crate::{Error, ownership};
 
@@ -190,17 +190,18 @@ impl StagingFile {
         set_attributes().map_err(|error| file_error("set the attributes of", &self.path, error))
     }
 
-    /// Renames the staging file to the target in one step, and closes it first: as a database it
-    /// may be locked by others, and closing a descriptor later would drop their locks.
+    /// Renames the staging file to the target's name in one step. It is held until then, so that no other
+    /// restore takes its place.
     pub(super) fn publish(self, is_replacing: bool) -> Result<(), Error> {
         let Self { target, path, file } = self;
-        drop(file);
         let renamed = if is_replacing {
-            directory::replace(&path, &target)
+            own::replace_name(file.as_file(), &path, &target)
         } else {
-            directory::take_name(&path, &target)
+            own::take_name(file.as_file(), &path, &target)
         };
-        renamed.map_err(|error| match error.kind() {
+        let unlocked = file.unlock_exclusive();
+        descriptors::keep(file);
+        renamed.and(unlocked).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Error::TargetExists {
                 path: target.clone(),
             },
@@ -212,6 +213,12 @@ impl StagingFile {
     pub(super) fn remove(self) -> Result<(), Error> {
         remove_file(&self.path)
     }
+}
+
+/// Locks the staging file of a restore that waits or was killed, if there is one.
+pub(super) fn hold(target: &Path) -> Result<Option<File>, Error> {
+    let path = staging_path(target);
+    own::hold_existing(&path).map_err(|error| held_error("open", target, &path, error))
 }
 
 /// Removes an unused staging file.
@@ -269,6 +276,24 @@ mod tests {
             ),
             "{error}"
         );
+    }
+
+    #[test]
+    fn only_the_file_that_was_written_gets_the_name() {
+        for is_replacing in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let target = folder.path().join("a.db");
+            let staging = Claim::new(&target).unwrap().create(4096).unwrap();
+            let path = staging_path(&target);
+            std::fs::remove_file(&path).unwrap();
+            std::fs::write(&path, "of another restore").unwrap();
+            if is_replacing {
+                std::fs::write(&target, "old").unwrap();
+            }
+            assert!(staging.publish(is_replacing).is_err());
+            assert_eq!(std::fs::read(&path).unwrap(), b"of another restore");
+            assert_eq!(target.exists(), is_replacing);
+        }
     }
 
     #[test]
