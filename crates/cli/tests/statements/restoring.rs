@@ -1,6 +1,7 @@
 //! Sequences of restores, and what becomes of the files.
 
-use crate::support::{Place, rows};
+use crate::sales::MAKE;
+use crate::support::{Place, rows, sql, succeed};
 
 #[test]
 fn full_and_differential_lead_to_the_state_of_the_differential() {
@@ -159,4 +160,93 @@ fn damage_is_found_by_verifying_and_not_restored() {
         "{}",
         run.err
     );
+}
+
+/// Makes the catalog refuse the entries of databases for which a condition holds.
+fn refuse_entries(place: &Place, condition: &str) {
+    let trigger = format!(
+        "DROP TRIGGER IF EXISTS no; CREATE TRIGGER no BEFORE INSERT ON own_database \
+         WHEN {condition} BEGIN SELECT RAISE(ABORT, 'no'); END"
+    );
+    let catalog = catalog(place);
+    catalog.execute_batch(&trigger).expect("a trigger");
+}
+
+fn catalog(place: &Place) -> rusqlite::Connection {
+    rusqlite::Connection::open(place.path("instance/windlass.catalog")).expect("the catalog")
+}
+
+#[test]
+fn a_catalog_that_cannot_be_written_keeps_the_old_database_or_is_told_after_the_restore() {
+    for (name, rows_of, moves) in [
+        ("app", "t", "MOVE 'app' TO 'd:\\fresh.db'"),
+        (
+            "Sales",
+            "orders",
+            "MOVE 'Sales_1' TO 'd:\\f1.mdf', MOVE 'Sales_2' TO 'd:\\f2.ndf', \
+             MOVE 'Sales_log' TO 'd:\\f.ldf'",
+        ),
+    ] {
+        let place = Place::new();
+        succeed(
+            &place,
+            &format!(
+                "{MAKE}EXEC sp_attach_db 'app', 'd:\\app.db'
+GO
+BACKUP DATABASE {name} TO DISK = 'd:\\1.bak'
+GO
+USE {name}
+GO
+DELETE FROM {rows_of} WHERE id > 100
+GO
+USE master
+BACKUP DATABASE {name} TO DISK = 'd:\\2.bak'"
+            ),
+        );
+        let count = |of: &str| {
+            let text = format!("USE {of}\nGO\nSELECT count(*) AS n FROM {rows_of}");
+            succeed(&place, &text).results()[0][0]["n"].clone()
+        };
+        let restore = format!("RESTORE DATABASE {name} FROM DISK = 'd:\\1.bak' WITH REPLACE");
+        let fresh = format!("RESTORE DATABASE fresh FROM DISK = 'd:\\1.bak' WITH REPLACE, {moves}");
+        let old = count(name);
+        refuse_entries(&place, "1");
+        for refused in [&restore, &fresh] {
+            let numbers = sql(&place, refused).numbers();
+            assert!(numbers.ends_with(&[50009, 3013]), "{refused}: {numbers:?}");
+        }
+        assert_eq!(count(name), old);
+        for file in ["fresh.db", "f1.mdf", "f2.ndf", "f.ldf"] {
+            assert!(!place.path(file).exists(), "{file}");
+        }
+        let base: String = catalog(&place)
+            .query_row(
+                "SELECT base_set_guid FROM own_database WHERE name = ?1",
+                [name],
+                |row| row.get(0),
+            )
+            .expect("the base");
+        let is_changed = format!("NEW.base_set_guid IS NOT '{base}'");
+        for (of, text, condition) in [
+            (name, &restore, is_changed.as_str()),
+            ("fresh", &fresh, "NEW.name = 'fresh' AND NEW.state = 0"),
+        ] {
+            refuse_entries(&place, condition);
+            let run = succeed(&place, text);
+            let numbers = run.numbers();
+            assert!(
+                numbers.ends_with(&[3009, 50069, 3014]),
+                "{text}: {numbers:?}"
+            );
+            assert!(run.err.contains("Repeat the restore"), "{}", run.err);
+            refuse_entries(&place, "0");
+            if of == name {
+                assert_ne!(count(of), old);
+            }
+            // What it left is good for the same statement.
+            let numbers = succeed(&place, text).numbers();
+            assert!(numbers.ends_with(&[4035, 3014]), "{text}: {numbers:?}");
+            assert_ne!(count(of), old);
+        }
+    }
 }

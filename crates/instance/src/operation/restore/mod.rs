@@ -8,6 +8,7 @@
 //! | `target`, `sqlite`, `engine` | what differs between a SQLite file and the files of the page engine |
 //! | `parts`, `pages`, `files` | parts of a page engine database |
 //! | `recovery` | brings a database online without another set |
+//! | `registration` | what the instance's catalog knows of the database |
 //! | `newest` | which sets give the newest state |
 //!
 //! One flow serves both kinds of databases: a SQLite file is a set with one file.
@@ -205,6 +206,7 @@ impl RestoreOperation<'_> {
         if self.session.is_rehearsal() {
             return self.rehearse(keys, &files, sink);
         }
+        self.check_catalog()?;
         self.kind.release(self.session, self.reader.name, &files)?;
         let target = self.kind.begin(&Wanted {
             session: self.session,
@@ -218,7 +220,7 @@ impl RestoreOperation<'_> {
         let begun = Instant::now();
         let report = self.copy(keys, target, &files, existed, sink)?;
         self.announce(&report, &path, sink);
-        self.register(&files, existed)?;
+        self.register_or_tell(&files, existed, sink);
         self.conclude(&report, begun, &files, sink)?;
         Ok(RestoreOutcome::Restored {
             path,
@@ -381,8 +383,8 @@ impl RestoreOperation<'_> {
         let recovery = reader.options.recovery;
         let is_reserved = self.reserve(files, existed)?;
         if let Err(error) = target.finish(recovery) {
-            if is_reserved {
-                self.session.instance.forget(self.reader.name)?;
+            if is_reserved && let Err(error) = self.session.instance.forget(self.reader.name) {
+                tracing::warn!("the reserved name was not given back: {error}");
             }
             return Err(error.into());
         }

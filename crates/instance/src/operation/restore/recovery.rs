@@ -8,6 +8,7 @@ use windlass_catalog::{DatabaseRecord, DatabaseState};
 use windlass_source::Recovery;
 use windlass_source::sqlite::{self, Existing};
 
+use super::registration::store_or_tell;
 use super::{OPERATION, RestoreOptions, RestoreOutcome};
 use crate::message_of::os_error;
 use crate::names::absolute;
@@ -55,7 +56,7 @@ pub(super) fn run(
             state: DatabaseState::Online,
             ..record
         };
-        session.instance.store(&record)?;
+        store_or_tell(session, &record, sink);
     }
     sink.message(timing::closing(OPERATION, 0, 0, begun.elapsed()));
     Ok(RestoreOutcome::Recovered)

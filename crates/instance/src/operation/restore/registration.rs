@@ -1,21 +1,64 @@
-//! The restored database in the catalog.
+//! What the instance's catalog knows of a restored database.
+//!
+//! The catalog may be on a full disk while the database's disk is not. So whether it can be written is found
+//! out before any file is replaced; and once the files are complete, trouble with the catalog is reported and
+//! does not make the restore a failure.
 
 use std::path::PathBuf;
 
 use windlass_base::Moment;
+use windlass_base::message::table;
 use windlass_catalog::{Base, DatabaseRecord, DatabaseState, FileRecord, Origin};
 use windlass_media::SetType;
 use windlass_source::Recovery;
 
 use super::RestoreOperation;
 use super::target::{first, log};
-use crate::Failure;
 use crate::instance::new_record;
+use crate::{Failure, Session, Sink};
+
+/// Reports that a database is restored, but not its entry in the catalog.
+pub(super) fn tell_unwritten(name: &str, failure: &Failure, sink: &mut dyn Sink) {
+    let reasons: Vec<&str> = failure
+        .messages
+        .iter()
+        .map(|message| message.text.as_str())
+        .collect();
+    sink.message(table::history_not_written());
+    sink.message(table::entry_not_updated(name, reasons.join(" ")));
+}
+
+/// Stores the entry of a database whose files are complete; see [`tell_unwritten`].
+pub(super) fn store_or_tell(session: &mut Session, record: &DatabaseRecord, sink: &mut dyn Sink) {
+    if let Err(error) = session.instance.store(record) {
+        tell_unwritten(&record.name, &error.into(), sink);
+    }
+}
 
 impl RestoreOperation<'_> {
+    /// Writes the entry of the database to replace as it is now: if that fails, its files stay as they are, too.
+    pub(super) fn check_catalog(&mut self) -> Result<(), Failure> {
+        let Some(known) = &self.known else {
+            return Ok(());
+        };
+        let instance = &mut self.session.instance;
+        let current = instance.database(&known.name)?;
+        match current.filter(|current| current.database_id == known.database_id) {
+            Some(current) => Ok(instance.store(&current)?),
+            None => Ok(()),
+        }
+    }
+
     /// Registers a new database, for now as one that is being restored. Whether there was one to register.
     pub(super) fn reserve(&mut self, files: &[FileRecord], existed: bool) -> Result<bool, Failure> {
-        if self.known.is_some() || self.reader.options.is_unregistered {
+        if self.known.is_some() {
+            // A differential is applied already: without its end the full backup would be lost as well.
+            if !self.reader.is_differential() {
+                self.check_catalog()?;
+            }
+            return Ok(false);
+        }
+        if self.reader.options.is_unregistered {
             return Ok(false);
         }
         let path = first(files).map_or_else(PathBuf::new, |file| file.path.clone());
@@ -40,8 +83,20 @@ impl RestoreOperation<'_> {
         }
     }
 
+    /// Updates the entry of the database, or reports that it could not be: the files are complete.
+    pub(super) fn register_or_tell(
+        &mut self,
+        files: &[FileRecord],
+        existed: bool,
+        sink: &mut dyn Sink,
+    ) {
+        if let Err(failure) = self.register(files, existed) {
+            tell_unwritten(self.reader.name, &failure, sink);
+        }
+    }
+
     /// Updates the database's record in the catalog.
-    pub(super) fn register(&mut self, files: &[FileRecord], existed: bool) -> Result<(), Failure> {
+    fn register(&mut self, files: &[FileRecord], existed: bool) -> Result<(), Failure> {
         let Some(mut record) = self.known.take() else {
             return Ok(());
         };
