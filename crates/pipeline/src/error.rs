@@ -133,6 +133,9 @@ pub enum Error {
         "'{device}' (family {family}) does not hold the backup set that the other families hold"
     )]
     OtherBackupSet { device: String, family: u16 },
+    /// A backup was written, and is not there.
+    #[error("the backup set was written to '{devices}', but is not there: {reason}")]
+    WrittenLost { devices: String, reason: String },
     /// A copy of a family lacks a set that others have: it is an older copy, or lost its end.
     #[error(
         "'{device}' (media family {family}) holds {holds} backup set {position}, which '{other}' holds complete"

@@ -253,6 +253,7 @@ messages! {
     50067, 16, cannot_unpack(device, why), "'{device}' cannot be unpacked: {why}.";
     50068, 16, medium_without_sets(device), "Nothing was restored: '{device}' begins as a medium, but no backup set can be found on it: it has lost a part, or its backup was never finished. It may have held a newer state than the other media that were named. Name an undamaged copy of it; or, for the state of the others, leave it out.";
     50069, 10, entry_not_updated(database, reason), "'{database}' is restored, but its entry in the instance's catalog could not be written and is as it was before: {reason} Repeat the restore WITH REPLACE once the catalog can be written.";
+    50070, 16, written_set_lost(devices, reason), "The backup set was written to '{devices}', but it is not there: {reason}. Another program removed, replaced or changed the medium meanwhile. There is no backup; run it again.";
 }
 
 // What statements report besides SQL Server's messages.

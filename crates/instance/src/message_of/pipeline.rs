@@ -75,6 +75,7 @@ fn message(error: &Error) -> Message {
         Error::OtherBackupSet { device, family } | Error::FamilyBehind { device, family, .. } => {
             table::set_identity_missing(device, family)
         }
+        Error::WrittenLost { devices, reason } => table::written_set_lost(devices, reason),
         Error::MirrorCount { .. } => table::mirror_member_count(),
         Error::MirrorNeedsFormat => table::format_needed_for_mirror(),
         Error::MediaNameDiffers {

@@ -21,6 +21,7 @@ mod read;
 mod set;
 mod transform;
 mod write;
+mod written;
 
 use std::panic::resume_unwind;
 use std::sync::atomic::AtomicU64;
@@ -56,7 +57,7 @@ use crate::totals::Totals;
 ///
 /// # Errors
 /// The first error. The media then have their previous content, unless only making the set the base
-/// failed.
+/// failed, or somebody else changed them ([`Error::WrittenLost`]).
 pub fn backup(
     request: &BackupRequest,
     snapshot: Box<dyn Snapshot>,
@@ -172,6 +173,7 @@ fn run(
     prove(request, &media, key.as_ref(), &mut configuration)?;
     snapshot.close()?;
     finish_media(media, &configuration, &control, &mut stages.write)?;
+    written::check(&request.media, &configuration)?;
     let writers_held = snapshot.writers_held().map(|held| held.time);
     let base = NewBase::of(configuration.set_guid, snapshot, digest_writer);
     let report = BackupReport {

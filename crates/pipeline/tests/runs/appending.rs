@@ -1,13 +1,14 @@
 //! Where a set may be appended: all copies of all families must have the same sets.
 
 use std::path::Path;
+use std::sync::Mutex;
 
 use windlass_base::Moment;
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
-    BackupRequest, Error, Holds, MediaRequest, MediaSet, Overwrite, SourceSize, Unobserved, backup,
-    rehearse, verify,
+    BackupRequest, Error, Holds, MediaRequest, MediaSet, Observer, Overwrite, SourceSize,
+    Unobserved, backup, rehearse, verify,
 };
 
 use crate::support::{Folder, back_up, devices, prepared, read_request, request, snapshot};
@@ -393,5 +394,59 @@ fn an_append_that_cannot_write_one_stripe_cuts_nothing_off_the_others() {
         assert!(contents(&stripes.devices) == held, "whole: {whole}");
         drop(reader);
         stripes.appended(&[&held[0], &held[1]], 2);
+    }
+}
+
+/// Does something to a medium as soon as a part of the backup is written.
+struct Meddler<'a> {
+    meddle: Mutex<Option<&'a (dyn Fn() + Sync)>>,
+}
+
+impl Observer for Meddler<'_> {
+    fn progress(&self, done: u64, _: u64, _: u64) {
+        if done > 0
+            && let Some(meddle) = self.meddle.lock().unwrap().take()
+        {
+            meddle();
+        }
+    }
+}
+
+#[test]
+fn a_medium_that_was_lost_or_changed_while_it_was_written_holds_no_backup() {
+    // What is changed in place before it is written is not lost.
+    for (overwrite, ways) in [(Overwrite::Append, 5), (Overwrite::Format, 3)] {
+        for way in 0..ways {
+            let Folder { folder, database } = prepared(9000);
+            let devices = devices(folder.path(), &["1.bak", "2.bak"]);
+            let mut append = request(&devices, Compression::NONE);
+            append.media.overwrite = overwrite;
+            back_up(&database, &append);
+            let named = match overwrite {
+                Overwrite::Append => folder.path().join("2.bak"),
+                _ => folder.path().join("2.bak.windlass-new"),
+            };
+            let other = folder.path().join("other");
+            std::fs::copy(folder.path().join("1.bak"), &other).unwrap();
+            let meddle = || match way {
+                0 => std::fs::remove_file(&named).unwrap(),
+                1 => std::fs::rename(&named, folder.path().join("away")).unwrap(),
+                2 => std::fs::rename(&other, &named).unwrap(),
+                3 => std::fs::File::options()
+                    .write(true)
+                    .open(&named)
+                    .unwrap()
+                    .set_len(0)
+                    .unwrap(),
+                _ => drop(std::fs::copy(&other, &named).unwrap()),
+            };
+            let meddler = Meddler {
+                meddle: Mutex::new(Some(&meddle)),
+            };
+            let failed = backup(&append, snapshot(&database), &meddler);
+            let case = format!("{overwrite:?} {way}");
+            let error = failed.expect_err(&case).to_string();
+            assert!(error.contains("2.bak"), "{case}: {error}");
+        }
     }
 }
