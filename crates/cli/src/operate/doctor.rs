@@ -136,7 +136,7 @@ fn instance(folder: &Path, session: &mut Session, findings: &mut Findings) {
     looker.note(session.instance_mut().catalog_mut(), Moment::now().0);
 }
 
-/// Names what killed creations have left. They are in nobody's way, but take room.
+/// Names what killed creations have left. They are in no one's way, but take room.
 fn remains(folder: &Path, catalog: &Catalog, findings: &mut Findings) {
     for (path, bytes) in super::remains::find(folder, catalog).unwrap_or_default() {
         let detail = format!(

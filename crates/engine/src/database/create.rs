@@ -243,6 +243,24 @@ fn adopt_file(
     Ok((DataFile { spec, file }, page_count))
 }
 
+/// A data file, and the pages that are in it already.
+fn data_file(files: &dyn FileSystem, spec: &FileSpec, origin: &Origin) -> Result<(DataFile, u32)> {
+    match origin {
+        Origin::New => {
+            let file = make_file(files, spec, OpenMode::Begin)?;
+            let spec = spec.clone();
+            Ok((DataFile { spec, file }, 0))
+        }
+        Origin::Existing => {
+            let file = files
+                .open(&spec.path, OpenMode::Existing)
+                .map_err(|error| EngineError::io("open", &spec.path, error))?;
+            adopt_file(files, spec, file)
+        }
+        Origin::Begun(file) => adopt_file(files, spec, Arc::clone(file)),
+    }
+}
+
 impl Database {
     /// Creates the files that do not exist; a failure removes them again.
     pub(crate) fn create(
@@ -270,21 +288,7 @@ impl Database {
         let mut page_count = 0;
         let mut data = Vec::new();
         for spec in &request.data_files {
-            let files = shared.files.as_ref();
-            let (file, pages) = match origin {
-                Origin::New => {
-                    let file = make_file(files, spec, OpenMode::Begin)?;
-                    let spec = spec.clone();
-                    (DataFile { spec, file }, 0)
-                }
-                Origin::Existing => {
-                    let file = files
-                        .open(&spec.path, OpenMode::Existing)
-                        .map_err(|error| EngineError::io("open", &spec.path, error))?;
-                    adopt_file(files, spec, file)?
-                }
-                Origin::Begun(file) => adopt_file(files, spec, Arc::clone(file))?,
-            };
+            let (file, pages) = data_file(shared.files.as_ref(), spec, origin)?;
             if !matches!(origin, Origin::Existing) {
                 made.push((spec.path.clone(), Arc::clone(&file.file)));
             }
