@@ -106,7 +106,9 @@ impl Opened {
                 Ok(())
             })
             .unwrap();
-        assert_eq!(tally.problems.texts, [""; 0], "{name}");
+        let is_known = |text: &&String| **text != DAMAGED;
+        let problems: Vec<&String> = tally.problems.texts.iter().filter(is_known).collect();
+        assert_eq!(problems, [""; 0], "{name}");
         assert_eq!(tally.rows, table.counted_rows, "{name}");
         rows
     }
@@ -231,6 +233,28 @@ fn counts(opened: &mut Opened) -> (usize, u64, String) {
     }
     let texts: Vec<String> = rows.iter().map(|(name, n)| format!("{name} {n}")).collect();
     (names.len(), rows.values().sum(), texts.join(", "))
+}
+
+/// The one bad page of all samples; the changed bit is in none of its rows.
+const DAMAGED: &str = "page 1:283 is damaged: its checksum is 0x6f1e5e31, computed 0x6f1ede31";
+
+#[test]
+fn a_damaged_page_is_named_with_the_table_that_it_belongs_to() {
+    let Some(mut opened) = Opened::new(&["sql2008r2_CorruptDB.bak"], 1) else {
+        return;
+    };
+    for table in opened.database.tables.clone() {
+        let mut put = |_: &[Value]| Ok(());
+        let tally = opened
+            .database
+            .read(&mut opened.pages, &table, &mut put)
+            .unwrap();
+        let expected: &[&str] = match table.name.as_str() {
+            "Orders" => &[DAMAGED],
+            _ => &[],
+        };
+        assert_eq!(tally.problems.texts, expected, "{}", table.name);
+    }
 }
 
 #[test]

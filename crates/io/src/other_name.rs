@@ -4,7 +4,7 @@
 //! stay unseen by whoever uses another name. And a rename gives a file's name to another file; the other
 //! names keep the old one, and a mount point cannot be renamed at all.
 //!
-//! Source: proc(5), "/proc/[pid]/mountinfo" and "/proc/[pid]/fdinfo".
+//! Source: proc(5), `/proc/PID/mountinfo` and `/proc/PID/fdinfo`.
 
 use std::fmt;
 use std::io;

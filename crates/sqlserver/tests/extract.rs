@@ -85,7 +85,8 @@ fn every_full_backup_gives_all_rows_that_the_server_counts() {
         let to = folder.path().join("x.db");
         let extracted = extract(&mut source, &to, Format::Sqlite, &[]).unwrap();
         for table in extracted.tables {
-            assert!(table.is_whole(), "{}: {table:?}", sample.name);
+            let is_damaged = sample.name == "sql2008r2_CorruptDB.bak" && table.name == "Orders";
+            assert_eq!(table.is_whole(), !is_damaged, "{}: {table:?}", sample.name);
             tables += 1;
             rows += table.tally.rows;
         }

@@ -120,6 +120,9 @@ impl Reader<'_> {
         }
         let page = Page::fetch(self.pages, at.page)?
             .ok_or_else(|| LobError::Value(format!("page {} is missing", at.page)))?;
+        if let Some(damage) = page.damage() {
+            return Err(LobError::Value(damage));
+        }
         let record = page
             .record(at.slot)
             .filter(|record| Kind::of(record) == Some(Kind::Lob))

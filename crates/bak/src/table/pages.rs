@@ -1,6 +1,6 @@
 //! Access to pages by number, wherever they are stored.
 
-use crate::checksum::restore_torn_bits;
+use crate::checksum::{page_checksum, restore_torn_bits, torn_bits_agree};
 use crate::error::{Error, PageId};
 use crate::fields::Fields;
 use crate::page::{PAGE_BYTES, PageHeader};
@@ -28,6 +28,8 @@ pub trait Pages {
 pub(super) struct Page {
     pub(super) id: PageId,
     bytes: Vec<u8>,
+    /// What its checksum or its torn-page bits say against it.
+    damage: Option<String>,
 }
 
 impl Page {
@@ -42,10 +44,17 @@ impl Page {
         if header.version() != 1 || header.id() != id {
             return Ok(None);
         }
+        let damage = damage(header, &bytes);
         if header.has_torn_bits() {
             restore_torn_bits(&mut bytes);
         }
-        Ok(Some(Self { id, bytes }))
+        Ok(Some(Self { id, bytes, damage }))
+    }
+
+    /// Why its content cannot be trusted.
+    pub(super) fn damage(&self) -> Option<String> {
+        let damage = self.damage.as_ref()?;
+        Some(format!("page {} is damaged: {damage}", self.id))
     }
 
     pub(super) fn header(&self) -> PageHeader<'_> {
@@ -70,6 +79,16 @@ impl Page {
         let end = PAGE_BYTES - 2 * usize::from(slots);
         self.bytes.get(offset..end.max(offset))
     }
+}
+
+fn damage(header: PageHeader<'_>, page: &[u8]) -> Option<String> {
+    if header.has_checksum() {
+        let (found, expected) = (header.checksum(), page_checksum(page));
+        let differs = || format!("its checksum is {found:#010x}, computed {expected:#010x}");
+        return (found != expected).then(differs);
+    }
+    let is_torn = header.has_torn_bits() && !torn_bits_agree(page);
+    is_torn.then(|| "its sectors were written at different times".to_owned())
 }
 
 /// Finds out which pages are allocated.

@@ -81,6 +81,13 @@ impl Problems {
         }
     }
 
+    /// Adds the damage of a page, if it has any. What is on it is read all the same.
+    fn add(&mut self, page: &Page) {
+        if let Some(damage) = page.damage() {
+            self.push(damage);
+        }
+    }
+
     pub(super) fn extend(&mut self, other: Self) {
         let room = PROBLEM_TEXTS_MAX.saturating_sub(self.texts.len());
         self.texts.extend(other.texts.into_iter().take(room));
@@ -99,11 +106,16 @@ pub(super) fn scan(
     each: &mut Each<'_>,
 ) -> Result<Scanned, Error> {
     let mut scanned = Scanned::default();
+    let mut damaged = Problems::default();
+    let mut each = |pages: &mut dyn Pages, page: &Page| {
+        damaged.add(page);
+        each(pages, page)
+    };
     match what {
-        Scan::Chain { first } => follow(pages, first, each, &mut scanned)?,
+        Scan::Chain { first } => follow(pages, first, &mut each, &mut scanned)?,
         Scan::Index { root } => {
             if let Some(first) = first_leaf(pages, root, &mut scanned)? {
-                follow(pages, first, each, &mut scanned)?;
+                follow(pages, first, &mut each, &mut scanned)?;
             }
         }
         Scan::Heap {
@@ -130,6 +142,7 @@ pub(super) fn scan(
             heap(pages, first_iam, &mut take, &mut scanned)?;
         }
     }
+    scanned.problems.extend(damaged);
     Ok(scanned)
 }
 
@@ -178,6 +191,9 @@ fn first_leaf(
             return Ok(None);
         };
         let header = page.header();
+        if header.page_type() == TYPE_INDEX {
+            scanned.problems.add(&page);
+        }
         match header.page_type() {
             TYPE_DATA => return Ok(Some(at)),
             TYPE_INDEX => {}
@@ -224,6 +240,7 @@ fn heap(
                 .push(format!("the allocation map in page {next} is missing"));
             return Ok(());
         };
+        scanned.problems.add(&iam);
         for id in listed(&iam, seen.len() == 1) {
             match take(pages, id)? {
                 None => {}

@@ -157,6 +157,12 @@ fn verify_names_the_damaged_page_and_a_missing_half() {
         "{}",
         run.err
     );
+    for (format, to) in [("sqlite", "x.db"), ("csv", "x")] {
+        let run = place.run(&["extract", &file, "--format", format, "--to", to]);
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        let text = format!("{}{}", run.out, run.err);
+        assert!(text.contains("page 1:283 is damaged"), "{text}");
+    }
     let half = sample("sql2025_Chinook_stripe1of2_only.bak").expect("a file of the same folder");
     let run = place.run(&["verify", &half]);
     assert_eq!(run.code, Some(1));
