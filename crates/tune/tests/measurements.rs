@@ -211,7 +211,10 @@ fn stages_measure_three_steps_for_each_number_of_threads() {
     assert_eq!(rows(&json, "full").len(), 4);
     for row in rows(&json, "limits") {
         let limit = row["limit"].as_str().unwrap();
-        assert!(["read", "compress", "write"].contains(&limit), "{row}");
+        assert!(
+            ["read", "compress", "write", "too short"].contains(&limit),
+            "{row}"
+        );
     }
     let threads = |run: &Json| run["stages"]["transform"]["threads"].as_u64().unwrap();
     let asked: Vec<u64> = json["runs"]

@@ -13,7 +13,8 @@ fn a_passphrase_that_nobody_can_have_meant_is_refused() {
         (b"secret\0\n", "control character"),
         (b"\nsecret\n", "its first line is empty"),
         (b"", "its first line is empty"),
-        (b"\xff\xfe\n", "not UTF-8"),
+        (b"\xff\xfe\n", "it is UTF-16"),
+        (b"\xe4\xf6\n", "not UTF-8"),
     ] {
         std::fs::write(place.path("pass"), content).expect("a file");
         let arguments = [

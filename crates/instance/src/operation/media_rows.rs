@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn the_columns_are_sql_servers_and_ours_stand_behind() {
-        assert_eq!(header_columns().len(), 59 + 10);
+        assert_eq!(header_columns().len(), 59 + 11);
         assert_eq!(header_columns()[58].name, "CompressionAlgorithm");
         assert_eq!(file_columns().len(), 22);
         assert_eq!(label_columns().len(), 13);
