@@ -2,6 +2,7 @@
 //! machine, and the measured program.
 #![forbid(unsafe_code)]
 
+pub mod floor;
 pub mod usage;
 
 use std::path::PathBuf;

@@ -45,7 +45,8 @@ pub(crate) fn bench(database: Option<&Path>) -> Result<(), String> {
         .iter()
         .map(|path| path.display().to_string())
         .collect();
-    for (program, others) in [("codec", others), ("end-to-end", Vec::new())] {
+    let databases = others.get(..1).unwrap_or_default().to_vec();
+    for (program, others) in [("codec", others), ("end-to-end", databases)] {
         let mut arguments = vec![
             "run",
             "--release",

@@ -1,35 +1,14 @@
 //! Minimum results of the codecs, as ratios between rows of one run.
 
+use windlass_bench::floor::{self, Floor};
+
 use crate::Row;
 use crate::contender::UNFILTERED;
-
-/// One requirement: the quotient of two rows and its bound.
-struct Floor {
-    text: String,
-    value: f64,
-    bound: f64,
-    at_most: bool,
-}
 
 /// Prints which minimums are reached on a database with UTF-16 text, or on others; skips those whose
 /// rows were not measured.
 pub(crate) fn print(rows: &[Row], is_utf_16: bool) {
-    println!("\n| floor | bound | measured | |");
-    println!("|---|---|---|---|");
-    for floor in floors(rows, is_utf_16) {
-        let (sign, reached) = if floor.at_most {
-            ("<=", floor.value <= floor.bound)
-        } else {
-            (">=", floor.value >= floor.bound)
-        };
-        println!(
-            "| {} | {sign} {:.2} | {:.3} | {} |",
-            floor.text,
-            floor.bound,
-            floor.value,
-            if reached { "reached" } else { "MISSED" }
-        );
-    }
+    floor::print(&floors(rows, is_utf_16));
 }
 
 /// A codec's smallest speed and largest size.
