@@ -1,10 +1,12 @@
 //! Memory suitable for direct I/O. The only place with aligned allocation.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use crate::DIRECT_ALIGNMENT;
 
@@ -23,39 +25,61 @@ pub struct AlignedBuffer {
 /// Memory that is freed with the last buffer in it.
 struct Allocation {
     start: NonNull<u8>,
-    layout: Layout,
+    origin: Origin,
+}
+
+/// Where memory comes from.
+enum Origin {
+    Heap(Layout),
+    /// A mapping of its own, in which the memory begins at a huge page.
+    Mapping {
+        start: NonNull<u8>,
+        bytes: usize,
+    },
 }
 
 impl Allocation {
-    /// Zeroed memory, in huge pages if the system has them.
     fn zeroed(bytes: usize) -> Self {
-        let alignment = if bytes >= HUGE_PAGE_BYTES {
-            HUGE_PAGE_BYTES
-        } else {
-            DIRECT_ALIGNMENT
-        };
-        let layout = Layout::from_size_align(bytes, alignment)
+        let layout = Layout::from_size_align(bytes, DIRECT_ALIGNMENT)
             .expect("a buffer is smaller than the address space");
+        let mapped = (bytes >= HUGE_PAGE_BYTES).then(|| Self::mapped(bytes));
+        if let Some(memory) = mapped.flatten() {
+            return memory;
+        }
         #[expect(unsafe_code, reason = "std has no safe allocation by alignment")]
         // SAFETY: the layout has a non-zero size: callers round up from one.
-        let start = unsafe { alloc(layout) };
+        let start = unsafe { alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start) else {
             handle_alloc_error(layout)
         };
-        if alignment == HUGE_PAGE_BYTES {
-            let advice = rustix::mm::Advice::LinuxHugepage;
-            #[expect(unsafe_code, reason = "advice on the allocation above")]
-            // SAFETY: the range is the allocation; this advice changes no content. A kernel without
-            // huge pages refuses it, which does no harm.
-            let _advised = unsafe { rustix::mm::madvise(start.as_ptr().cast(), bytes, advice) };
-        }
-        #[expect(unsafe_code, reason = "makes the allocation above bytes")]
-        // SAFETY: `start` points to `bytes` bytes of this allocation. They are written only after the
-        // advice, because the first touch of a page decides its size.
-        unsafe {
-            start.as_ptr().write_bytes(0, bytes);
-        }
-        Self { start, layout }
+        let origin = Origin::Heap(layout);
+        Self { start, origin }
+    }
+
+    /// Memory in huge pages, if the system has them. The kernel zeroes each page when it is touched first, so a
+    /// run does not pay for buffers that it never uses: those of sixteen large transfers to eight files take
+    /// longer to zero than a small database takes to read. `None` without address space.
+    fn mapped(bytes: usize) -> Option<Self> {
+        let whole = bytes.checked_add(HUGE_PAGE_BYTES)?;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        #[expect(unsafe_code, reason = "std cannot map memory")]
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing else.
+        let mapping =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), whole, protection, MapFlags::PRIVATE) };
+        let mapping = NonNull::new(mapping.ok()?.cast::<u8>())?;
+        let skipped = mapping.as_ptr().align_offset(HUGE_PAGE_BYTES);
+        #[expect(unsafe_code, reason = "a place in the mapping above")]
+        // SAFETY: the next huge page begins less than one huge page after the start, and `bytes` follow it.
+        let start = unsafe { mapping.add(skipped) };
+        #[expect(unsafe_code, reason = "advice on the mapping above")]
+        // SAFETY: the range is in the mapping; this advice changes no content. A kernel without huge pages
+        // refuses it, which does no harm.
+        let _advised = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+        let origin = Origin::Mapping {
+            start: mapping,
+            bytes: whole,
+        };
+        Some(Self { start, origin })
     }
 }
 
@@ -131,10 +155,19 @@ impl DerefMut for AlignedBuffer {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        #[expect(unsafe_code, reason = "frees the allocation")]
-        // SAFETY: allocated in `zeroed` with this very layout and not freed before.
-        unsafe {
-            dealloc(self.start.as_ptr(), self.layout);
+        match self.origin {
+            Origin::Heap(layout) => {
+                #[expect(unsafe_code, reason = "frees the allocation")]
+                // SAFETY: allocated in `zeroed` with this very layout and not freed before.
+                unsafe {
+                    dealloc(self.start.as_ptr(), layout);
+                }
+            }
+            Origin::Mapping { start, bytes } => {
+                #[expect(unsafe_code, reason = "removes the mapping")]
+                // SAFETY: this very mapping, and nothing refers to it: every buffer in it keeps `self`.
+                let _unmapped = unsafe { munmap(start.as_ptr().cast(), bytes) };
+            }
         }
     }
 }
@@ -173,6 +206,17 @@ mod tests {
         assert!(buffer.iter().all(|&byte| byte == 0));
         buffer[8191] = 7;
         assert_eq!(buffer[8191], 7);
+    }
+
+    #[test]
+    fn large_buffers_begin_at_a_huge_page_and_are_zero() {
+        let mut buffers = AlignedBuffer::several(3, HUGE_PAGE_BYTES);
+        assert_eq!(buffers[0].as_ptr() as usize % HUGE_PAGE_BYTES, 0);
+        let mut last = buffers.pop().unwrap();
+        assert!(last.iter().all(|&byte| byte == 0));
+        last.fill(7);
+        drop(buffers);
+        assert!(last.iter().all(|&byte| byte == 7));
     }
 
     #[test]
