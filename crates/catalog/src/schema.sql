@@ -286,6 +286,7 @@ CREATE VIEW dm_exec_backup_stages AS
            stage.key AS stage, stage.value ->> 'threads' AS threads,
            stage.value ->> 'bytes_in' AS bytes_in, stage.value ->> 'bytes_out' AS bytes_out,
            stage.value ->> 'calls' AS calls, stage.value ->> 'bytes_per_call' AS bytes_per_call,
+           stage.value ->> 'block_calls' AS block_calls, stage.value ->> 'block_bytes' AS block_bytes,
            round(stage.value ->> 'mean_in_flight', 2) AS mean_in_flight,
            stage.value ->> 'busy_time' AS busy_time,
            stage.value ->> 'wait_input_time' AS wait_input_time,

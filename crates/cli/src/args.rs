@@ -173,6 +173,9 @@ pub(crate) struct BackupArguments {
     /// Write at most this many MB per second to each file
     #[arg(long, value_name = "MB")]
     pub(crate) max_write_rate: Option<u32>,
+    /// Spread the data evenly over the files, also if one of them is slower (always so on one disk)
+    #[arg(long)]
+    pub(crate) even_stripes: bool,
     /// Back up only what changed since the last full backup
     #[arg(long)]
     pub(crate) differential: bool,

@@ -83,6 +83,18 @@ impl DeviceAddress {
         }
     }
 
+    /// What the device is part of: the file system of a file, or of its folder; one number for all that discard.
+    /// `None` if that cannot be found out.
+    pub fn volume(&self) -> Option<u64> {
+        use std::os::unix::fs::MetadataExt as _;
+        let Some(path) = self.file() else {
+            return Some(u64::MAX);
+        };
+        let found = std::fs::metadata(path);
+        let found = found.or_else(|_| std::fs::metadata(windlass_io::directory::parent(path)));
+        found.ok().map(|found| found.dev())
+    }
+
     /// Whether both hold the same bytes, as written: links are not resolved. What discards holds none.
     pub fn is_same(&self, other: &Self) -> bool {
         !self.discards() && self.storage == other.storage

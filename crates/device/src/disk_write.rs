@@ -36,6 +36,8 @@ pub(crate) struct DiskWriter {
     /// The overwritten file, whose owner and permissions are kept.
     replaced: Option<Metadata>,
     transfer: TransferBuffer,
+    /// Whether the gathered bytes contain data, not only blocks.
+    gathers_data: bool,
     /// Transfer buffers that are neither gathering nor in flight.
     spare: Vec<AlignedBuffer>,
     queue: Queue,
@@ -76,6 +78,7 @@ impl DiskWriter {
             start,
             replaced,
             transfer: TransferBuffer::new(tuning.transfer_bytes, offset),
+            gathers_data: false,
             spare: AlignedBuffer::several(tuning.depth, tuning.transfer_bytes),
             queue: Queue::new(tuning.depth, io_method.0, &[]),
             io_method,
@@ -135,15 +138,20 @@ impl DiskWriter {
     }
 
     /// Starts a write as soon as the queue has a free slot.
-    fn submit(&mut self, memory: Memory, range: Range<usize>, offset: u64) -> Result<(), Error> {
+    fn submit(
+        &mut self,
+        memory: Memory,
+        range: Range<usize>,
+        offset: u64,
+        holds_data: bool,
+    ) -> Result<(), Error> {
         self.check_usable()?;
         while !self.queue.has_room() {
             self.complete()?;
         }
         self.reserve(offset + range.len() as u64)
             .map_err(|error| self.write_failed(error))?;
-        self.counters.calls += 1;
-        self.counters.bytes += range.len() as u64;
+        self.counters.count(range.len() as u64, holds_data);
         let transfer = Transfer {
             file: Arc::clone(&self.file),
             direction: Direction::Write,
@@ -175,7 +183,22 @@ impl DiskWriter {
             }
         };
         let (memory, range, offset) = self.transfer.exchange(fresh, next);
-        self.submit(Memory::Own(memory), range, offset)
+        let holds_data = std::mem::take(&mut self.gathers_data);
+        self.submit(Memory::Own(memory), range, offset, holds_data)
+    }
+
+    /// Copies bytes into transfer buffers, and starts writing those that are full.
+    fn gather(&mut self, bytes: &[u8], are_data: bool) -> Result<(), Error> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let count = self.transfer.fill(rest);
+            rest = &rest[count..];
+            self.gathers_data |= are_data;
+            if self.transfer.is_full() {
+                self.flush(self.transfer.position())?;
+            }
+        }
+        Ok(())
     }
 
     fn is_append(&self) -> bool {
@@ -201,16 +224,12 @@ impl DeviceWriter for DiskWriter {
         self.transfer.position()
     }
 
+    fn append_blocks(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.gather(bytes, false)
+    }
+
     fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let count = self.transfer.fill(rest);
-            rest = &rest[count..];
-            if self.transfer.is_full() {
-                self.flush(self.transfer.position())?;
-            }
-        }
-        Ok(())
+        self.gather(bytes, true)
     }
 
     fn append_in_place(&mut self, buffer: &Arc<PooledBuffer>, bytes: usize) -> Result<(), Error> {
@@ -224,7 +243,8 @@ impl DeviceWriter for DiskWriter {
         };
         if whole > 0 {
             self.flush(position + whole as u64)?;
-            self.submit(Memory::Shared(Arc::clone(buffer)), 0..whole, position)?;
+            let memory = Memory::Shared(Arc::clone(buffer));
+            self.submit(memory, 0..whole, position, true)?;
             self.held += 1;
         }
         self.append(&buffer[whole..bytes])
@@ -460,6 +480,26 @@ mod tests {
         let content = std::fs::read(device.file().unwrap()).unwrap();
         let expected = [&[1; 4096][..], &page, &[2; 10], &page[..5000]].concat();
         assert!(content == expected);
+    }
+
+    #[test]
+    fn writes_of_blocks_alone_are_counted_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = device(&folder);
+        let page = Arc::new(windlass_io::BufferPool::new(1, 16384).take().unwrap());
+        let mut writer = device.open_writer(Start::Replace, TUNING).unwrap();
+        for _ in 0..3 {
+            writer.append_blocks(&[1; 4096]).unwrap();
+            writer.append_in_place(&page, 16384).unwrap();
+        }
+        // Gathered with the data, so no write of its own.
+        writer.append_blocks(&[1; 4096]).unwrap();
+        writer.append(&[2; 4000]).unwrap();
+        writer.sync().unwrap();
+        let counters = writer.counters();
+        assert_eq!((counters.calls, counters.block_calls), (4, 3));
+        assert_eq!(counters.block_bytes, 3 * 4096);
+        assert_eq!(counters.bytes, 3 * (4096 + 16384) + 4096 + 4000);
     }
 
     #[test]

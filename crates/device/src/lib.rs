@@ -68,11 +68,29 @@ pub struct WriteTuning {
 pub struct WriteCounters {
     /// Bytes passed to the operating system.
     pub bytes: u64,
+    /// Writes of data, with the blocks packed between them.
     pub calls: u64,
+    /// Writes that contain nothing but blocks of the tape format.
+    pub block_calls: u64,
+    /// The part of `bytes` in such writes.
+    pub block_bytes: u64,
     /// Time spent waiting for them.
     pub busy: Duration,
     /// Writes in flight, integrated over that time.
     pub in_flight: Duration,
+}
+
+impl WriteCounters {
+    /// Counts a write of `bytes`.
+    fn count(&mut self, bytes: u64, holds_data: bool) {
+        self.bytes += bytes;
+        if holds_data {
+            self.calls += 1;
+        } else {
+            self.block_calls += 1;
+            self.block_bytes += bytes;
+        }
+    }
 }
 
 /// Writes a device, strictly sequentially.
@@ -80,7 +98,10 @@ pub trait DeviceWriter: Send + fmt::Debug {
     /// Offset of the next byte in the family.
     fn position(&self) -> u64;
 
-    /// Appends bytes, copying them into the transfer buffer.
+    /// Appends blocks of the tape format, copying them into the transfer buffer.
+    fn append_blocks(&mut self, bytes: &[u8]) -> Result<(), Error>;
+
+    /// Appends data, copying it into the transfer buffer.
     fn append(&mut self, bytes: &[u8]) -> Result<(), Error>;
 
     /// Appends the first `bytes` bytes of a buffer, which may be written directly from the buffer

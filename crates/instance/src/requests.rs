@@ -25,7 +25,7 @@ const FOLDER: &str = "requests";
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Size of a request's file, enough for all its data.
-const WRITTEN_BYTES: usize = 3072;
+const WRITTEN_BYTES: usize = 3584;
 
 /// A running request; its file is removed on drop.
 #[derive(Debug)]

@@ -60,8 +60,12 @@ pub struct StageCounters {
     pub threads: u32,
     pub bytes_in: u64,
     pub bytes_out: u64,
-    /// Transfers or calls.
+    /// Transfers of data, or calls.
     pub calls: u64,
+    /// Writes to media that contain nothing but blocks of the tape format; not in `calls`.
+    pub block_calls: u64,
+    /// The part of `bytes_out` in such writes.
+    pub block_bytes: u64,
     pub busy: Duration,
     /// Time waiting for the previous stage.
     pub wait_input: Duration,
@@ -93,6 +97,8 @@ impl StageCounters {
             "bytes_in": self.bytes_in,
             "bytes_out": self.bytes_out,
             "calls": self.calls,
+            "block_calls": self.block_calls,
+            "block_bytes": self.block_bytes,
             "bytes_per_call": self.bytes_per_call(),
             "mean_in_flight": self.mean_in_flight(),
         });
@@ -121,10 +127,10 @@ impl StageCounters {
         }
     }
 
-    /// Mean bytes per call; 0 without calls.
+    /// Mean bytes per call, without the writes of blocks alone; 0 without calls.
     pub fn bytes_per_call(&self) -> u64 {
         self.bytes_in
-            .max(self.bytes_out)
+            .max(self.bytes_out.saturating_sub(self.block_bytes))
             .checked_div(self.calls)
             .unwrap_or(0)
     }
@@ -144,6 +150,8 @@ impl StageCounters {
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
         self.calls += other.calls;
+        self.block_calls += other.block_calls;
+        self.block_bytes += other.block_bytes;
         self.busy += other.busy;
         self.wait_input += other.wait_input;
         self.wait_output += other.wait_output;
@@ -159,6 +167,8 @@ impl StageCounters {
             bytes_in: self.bytes_in.saturating_sub(earlier.bytes_in),
             bytes_out: self.bytes_out.saturating_sub(earlier.bytes_out),
             calls: self.calls.saturating_sub(earlier.calls),
+            block_calls: self.block_calls.saturating_sub(earlier.block_calls),
+            block_bytes: self.block_bytes.saturating_sub(earlier.block_bytes),
             busy: self.busy.saturating_sub(earlier.busy),
             wait_input: self.wait_input.saturating_sub(earlier.wait_input),
             wait_output: self.wait_output.saturating_sub(earlier.wait_output),

@@ -93,6 +93,8 @@ pub struct Tuning {
     /// `LEVEL = AUTO`: the ZSTD level is picked for each chunk.
     pub adapts_level: bool,
     pub limits: Limits,
+    /// `EVEN_STRIPES`: all media families get the same number of bytes.
+    pub is_even: bool,
 }
 
 /// The stages of a measuring run. Nothing is written, and no backup is made.

@@ -98,6 +98,7 @@ pub(super) fn options(arguments: &BackupArguments, common: &Common) -> BackupOpt
         threads: tuning.threads(),
         max_rate: arguments.max_rate.map(i64::from),
         max_write_rate: arguments.max_write_rate.map(i64::from),
+        is_even: arguments.even_stripes,
         io_method: tuning.io,
         lock_timeout: locking.lock_timeout,
         is_frozen: locking.frozen,

@@ -120,6 +120,7 @@ fn backup_options(options: &BackupOptions) -> Vec<Spanned<BackupOption>> {
         number(options.threads).map(|count| O::ThreadCount(ThreadCount::Count(count))),
         // The first goal is the default.
         (options.goal != Goal::default()).then_some(O::Goal(options.goal)),
+        options.is_even.then_some(O::Flag(W::EvenStripes)),
         number(options.max_rate).map(|value| O::Valued(W::MaxRate, value)),
         number(options.max_write_rate).map(|value| O::Valued(W::MaxWriteRate, value)),
         number(options.stats).map(|every| O::Stats(Some(every))),
@@ -281,6 +282,7 @@ mod tests {
             buffer_count: Some(9),
             transfer_bytes: Some(65_536),
             threads: Some(3),
+            is_even: true,
             max_rate: Some(50),
             max_write_rate: Some(60),
             stats: Some(20),

@@ -19,6 +19,7 @@ mod priority;
 mod probe;
 mod read;
 mod set;
+mod stripes;
 mod transform;
 mod write;
 mod written;
@@ -32,6 +33,7 @@ use windlass_base::page::pages_of;
 use windlass_base::panic::contained;
 use windlass_base::{EXTENT_BYTES, Guid, Moment};
 use windlass_crypt::SetKey;
+use windlass_device::DeviceAddress;
 use windlass_io::BufferPool;
 use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration};
 use windlass_source::Snapshot;
@@ -48,7 +50,7 @@ use crate::error::Error;
 use crate::fault::FaultPoint;
 use crate::plan::{ChosenIoMethod, Plan, SourceSize};
 use crate::report::{BackupReport, FilePages, Observer, StageCounters};
-use crate::request::{BackupKind, BackupRequest, Tuning};
+use crate::request::{BackupKind, BackupRequest, MediaRequest, Tuning};
 use crate::sealing;
 use crate::signing;
 use crate::totals::Totals;
@@ -229,19 +231,42 @@ fn plan_of(
     snapshot: &dyn Snapshot,
     priority: Option<String>,
 ) -> Result<Plan, Error> {
-    let plan = Plan::for_backup(
-        request.compression,
-        request.media.devices.len(),
-        request.media.mirrors.len(),
-        size_of(snapshot),
-        read_method(snapshot, request.tuning)?,
-        request.tuning,
-    );
+    let reads_by = read_method(snapshot, request.tuning)?;
+    let plan = plan_for(request, size_of(snapshot), reads_by);
     let copied = snapshot.writers_held().map(|held| held.copied);
     Ok(Plan {
         temporary_copy: copied,
         priority,
         ..plan
+    })
+}
+
+fn plan_for(request: &BackupRequest, source: SourceSize, reads_by: ChosenIoMethod) -> Plan {
+    let plan = Plan::for_backup(
+        request.compression,
+        request.media.devices.len(),
+        request.media.mirrors.len(),
+        source,
+        reads_by,
+        request.tuning,
+    );
+    let is_one = plan.families > 1 && on_one_device(&request.media);
+    Plan {
+        even: plan.even.or(is_one.then_some(ONE_DEVICE)),
+        ..plan
+    }
+}
+
+/// Why stripes are even without a request: none can be faster than the others for long.
+const ONE_DEVICE: &str = "one device serves all stripes";
+
+/// Whether the stripes, and each mirror's, are on the same device.
+fn on_one_device(media: &MediaRequest) -> bool {
+    let copies = std::iter::once(&media.devices).chain(&media.mirrors);
+    copies.into_iter().all(|copy| {
+        let mut devices = copy.iter().map(DeviceAddress::volume);
+        let first = devices.next().flatten();
+        first.is_some() && devices.all(|device| device == first)
     })
 }
 
@@ -261,14 +286,8 @@ pub struct Rehearsed {
 /// Any reason to refuse the backup before it starts.
 pub fn rehearse(request: &BackupRequest, source: SourceSize) -> Result<Rehearsed, Error> {
     let (header, position, is_new) = media::rehearse(request)?;
-    let plan = Plan::for_backup(
-        request.compression,
-        request.media.devices.len(),
-        request.media.mirrors.len(),
-        source,
-        ChosenIoMethod::chosen(request.tuning.io_method, true),
-        request.tuning,
-    );
+    let reads_by = ChosenIoMethod::chosen(request.tuning.io_method, true);
+    let plan = plan_for(request, source, reads_by);
     Ok(Rehearsed {
         plan,
         header,
@@ -372,7 +391,7 @@ fn finish_media(
         control.goes_on(FaultPoint::BackupEndSet)?;
         family.end_set()
     })?;
-    for family in &media {
+    for family in &mut media {
         family.count_writes(counters);
     }
     let devices = media.into_iter().flat_map(|family| family.devices);

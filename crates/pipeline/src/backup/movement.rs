@@ -1,11 +1,14 @@
 //! The threads of a backup and the queues between them.
 
+use std::sync::Arc;
+
 use crossbeam_channel::{Receiver, bounded};
 use windlass_io::BufferPool;
 use windlass_io::queue::Queue;
 
 use super::governor::Governor;
 use super::read::{Frame, Reader, Schedule};
+use super::stripes::Stripes;
 use super::transform::{Chunk, Transform};
 use super::write::Family;
 use crate::control::{Control, timed};
@@ -36,10 +39,16 @@ pub(super) struct Movement<'a> {
 
 impl Movement<'_> {
     /// Starts all threads of all stages and waits for them.
-    pub(super) fn run(&self, sink: Sink<'_>) -> (Stages, Adapted) {
+    pub(super) fn run(&self, mut sink: Sink<'_>) -> (Stages, Adapted) {
         let (plan, control, transform) = (self.transform.plan, self.control, self.transform);
         let (frame_sender, frames) = bounded(plan.frame_buffers.value);
-        let (chunk_sender, chunks) = bounded(plan.frame_buffers.value + plan.output_buffers.value);
+        let families = match sink {
+            Sink::Media(ref mut families) => std::mem::take(families),
+            Sink::Transformed | Sink::Read => &mut [],
+        };
+        let chunks_max = plan.frame_buffers.value + plan.output_buffers.value;
+        let (stripes, chunks) = Stripes::new(families.len(), plan.even.is_some(), chunks_max);
+        let stripes = Arc::new(stripes);
         let governor = Governor::new(plan, &control.live);
         let governor = &governor;
         let mut stages = Stages::default();
@@ -51,37 +60,32 @@ impl Movement<'_> {
             let reader = scope.spawn(move || control.guard(READER, || reader.run()));
             let transforms: Vec<_> = (0..plan.threads.value)
                 .map(|thread| {
-                    let (frames, chunks) = (frames.clone(), chunk_sender.clone());
+                    let (frames, stripes) = (frames.clone(), Arc::clone(&stripes));
                     let only_count = matches!(sink, Sink::Read);
                     let work = move || match only_count {
                         true => Ok(count(&frames, control)),
-                        false => transform.run(thread, &frames, &chunks, control, governor),
+                        false => transform.run(thread, &frames, &stripes, control, governor),
                     };
                     scope.spawn(move || control.guard(COMPRESSOR, work))
                 })
                 .collect();
-            drop((frames, chunk_sender));
-            let families = match sink {
-                Sink::Media(families) => families,
-                Sink::Transformed | Sink::Read => &mut [],
-            };
+            drop((frames, stripes));
             if families.is_empty() {
                 let chunks = chunks.clone();
                 scope.spawn(move || {
                     control.guard(WRITER, || {
-                        chunks.iter().for_each(drop::<Chunk>);
+                        chunks.iter().flatten().for_each(drop::<Chunk>);
                         Ok(())
                     });
                 });
             }
             let writers: Vec<_> = families
                 .iter_mut()
-                .map(|family| {
-                    let chunks = chunks.clone();
+                .zip(chunks)
+                .map(|(family, chunks)| {
                     scope.spawn(move || control.guard(WRITER, || family.run(&chunks, control)))
                 })
                 .collect();
-            drop(chunks);
             stages.read.add(&control.join(reader));
             for transform in transforms {
                 stages.transform.add(&control.join(transform));

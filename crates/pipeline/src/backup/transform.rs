@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::Receiver;
 use windlass_base::{Digest, EXTENT_BYTES, Guid, blake3, checksum, digest};
 use windlass_codec::{Algorithm, DeflateProvider, Encoder, Filter, Stored};
 use windlass_crypt::SetKey;
@@ -18,6 +18,7 @@ use windlass_source::Snapshot;
 
 use super::governor::Governor;
 use super::read::Frame;
+use super::stripes::Stripes;
 use crate::adapt::Work;
 use crate::control::{Control, timed};
 use crate::digests::{DigestFile, DigestWriter};
@@ -72,7 +73,7 @@ impl Transform<'_> {
         &self,
         thread: usize,
         frames: &Receiver<Frame>,
-        chunks: &Sender<Chunk>,
+        stripes: &Stripes<Chunk>,
         control: &Control<'_>,
         governor: &Governor<'_>,
     ) -> Result<StageCounters, Error> {
@@ -129,7 +130,7 @@ impl Transform<'_> {
             control.advance(bytes, stored);
             if let Some(chunk) = chunk
                 && timed(&mut meter.counters.wait_output, || {
-                    chunks.send(chunk).is_err()
+                    !stripes.send(chunk, stored)
                 })
             {
                 break;

@@ -30,6 +30,8 @@ pub(super) struct Family {
     throttle: Option<Throttle>,
     /// Bytes in tape format on their way to the devices; reused.
     scratch: Vec<u8>,
+    /// What [`Family::count_writes`] has added.
+    counted: StageCounters,
 }
 
 impl Family {
@@ -45,6 +47,7 @@ impl Family {
             devices,
             throttle: Throttle::new(max_rate),
             scratch: Vec::new(),
+            counted: StageCounters::default(),
         }
     }
 
@@ -57,10 +60,10 @@ impl Family {
         self.append(&start)
     }
 
-    /// Appends bytes to every copy.
+    /// Appends blocks to every copy.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         for device in &mut self.devices {
-            device.append(bytes)?;
+            device.append_blocks(bytes)?;
         }
         Ok(())
     }
@@ -100,6 +103,7 @@ impl Family {
             }
             timed(&mut meter.counters.busy, || self.write(chunk, control))?;
             meter.counters.bytes_in += stored_bytes;
+            self.count_writes(&mut meter.counters);
             meter.announce();
         }
         Ok(meter.end())
@@ -124,13 +128,18 @@ impl Family {
         }
     }
 
-    /// Adds what the devices wrote, mirrors included.
-    pub(super) fn count_writes(&self, counters: &mut StageCounters) {
-        for device in &self.devices {
-            counters.bytes_out += device.counters().bytes;
-            counters.calls += device.counters().calls;
-            counters.in_flight += device.counters().in_flight;
+    /// Adds what the devices, mirrors included, have written since the last call.
+    pub(super) fn count_writes(&mut self, counters: &mut StageCounters) {
+        let mut written = StageCounters::default();
+        for device in self.devices.iter().map(|device| device.counters()) {
+            written.bytes_out += device.bytes;
+            written.calls += device.calls;
+            written.block_calls += device.block_calls;
+            written.block_bytes += device.block_bytes;
+            written.in_flight += device.in_flight;
         }
+        counters.add(&written.since(&self.counted));
+        self.counted = written;
     }
 
     /// The I/O method of the first copy.
@@ -159,7 +168,7 @@ impl Family {
             .chunk_header(&chunk.header, alignment, &mut scratch)
             .map_err(|error| self.media_error(error))?;
         for device in &mut self.devices {
-            device.append(&scratch)?;
+            device.append_blocks(&scratch)?;
             if stored_plain {
                 device.append_in_place(&payload, stored_bytes)?;
             } else {

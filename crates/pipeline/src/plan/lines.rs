@@ -92,6 +92,7 @@ impl Plan {
             line("goal", Value::Word(self.goal.name().to_owned()), ""),
             line("families", Value::Count(self.families), ""),
             line("mirrors", Value::Count(self.mirrors), ""),
+            line("stripes", self.stripes().0, self.stripes().1),
             bytes("transfer_bytes", self.transfer_bytes),
             bytes("frame_bytes", self.frame_bytes),
             count("threads", self.threads),
@@ -127,6 +128,18 @@ impl Plan {
             ),
         ]);
         lines
+    }
+
+    fn stripes(&self) -> (Value, &'static str) {
+        let word = |word: &str| Value::Word(word.to_owned());
+        match self.even {
+            _ if self.families == 1 => (word("one"), ""),
+            Some(because) => (word("even"), because),
+            None => (
+                word("by demand"),
+                "the device that is free first takes the next chunk",
+            ),
+        }
     }
 
     fn level_reason(&self) -> String {

@@ -90,6 +90,8 @@ pub struct Plan {
     /// Whether idle threads are paused; `threads` is the maximum.
     pub adapts_threads: bool,
     pub limits: Limits,
+    /// Why the families get the same number of bytes; `None` if the one that is free first takes the next chunk.
+    pub even: Option<&'static str>,
     /// The temporary copy that spares writers the wait for the whole backup; `None` if writers
     /// never wait.
     pub temporary_copy: Option<TemporaryCopy>,
@@ -186,6 +188,7 @@ impl Plan {
             adapts_level: tuning.adapts_level,
             adapts_threads: tuning.threads.is_none(),
             limits: tuning.limits,
+            even: tuning.is_even.then_some("as given"),
             temporary_copy: None,
             priority: None,
         }
@@ -239,6 +242,7 @@ impl Plan {
             adapts_level: false,
             adapts_threads: false,
             limits: Limits::default(),
+            even: None,
             temporary_copy: None,
             priority: None,
         }

@@ -5,16 +5,19 @@ use std::time::Instant;
 
 use windlass_base::page::pages_of;
 use windlass_codec::Compression;
+use windlass_device::DeviceAddress;
 use windlass_pipeline::{
     FilePages, MediaSet, Observer, Probe, ProbeRequest, ReadRequest, StageCounters, Stages, Tuning,
-    backup, probe, restore, verify,
+    Unobserved, backup, probe, restore, verify,
 };
 use windlass_source::sqlite::SqliteTarget;
 use windlass_source::{Recovery, RestoreTarget as _};
 
 use crate::coverage::{EXTENT, in_extents};
 use crate::crafted::Crafted;
-use crate::support::{Folder, devices, prepared, read_request, request, restore_request, snapshot};
+use crate::support::{
+    Folder, devices, prepared, read_request, request, restore_request, restore_to, snapshot,
+};
 use crate::troubled::Troubled;
 
 /// All that a run tells while it runs.
@@ -89,6 +92,18 @@ fn every_stage_of_a_backup_and_of_what_reads_it_counts_what_went_through() {
         assert_eq!(written.bytes_in, stored);
         assert!(written.calls > 0 && written.bytes_out >= on_media);
         assert!(written.bytes_out < on_media + (1 << 20));
+        if compression == Compression::NONE {
+            assert_eq!(
+                (written.calls, written.bytes_per_call()),
+                (chunks, size / chunks)
+            );
+            assert!(written.block_calls >= chunks, "a header before each chunk");
+            assert_eq!(written.bytes_out - written.block_bytes, size);
+            assert!(
+                reported.last.lock().unwrap().write.calls > 0,
+                "while it runs"
+            );
+        }
         assert!(!written.in_flight.is_zero() && !report.stages.read.in_flight.is_zero());
         for stage in [&report.stages.read, &report.stages.transform] {
             is_timed(stage, report.elapsed);
@@ -133,6 +148,54 @@ fn every_stage_of_a_backup_and_of_what_reads_it_counts_what_went_through() {
             is_timed(&report.stages.transform, report.elapsed);
         }
     }
+}
+
+#[test]
+fn stripes_on_one_disk_or_on_request_hold_the_same_number_of_bytes() {
+    let Folder { folder, database } = prepared(20_000);
+    for compression in [Compression::NONE, Compression::ZSTD_LOW] {
+        let name = |stripe| format!("{compression}-{stripe}.bak");
+        let names = ["0", "1", "2"].map(name);
+        let devices = devices(folder.path(), &names.each_ref().map(String::as_str));
+        let report = backup(
+            &in_extents(request(&devices, compression)),
+            snapshot(&database),
+            &Unobserved,
+        )
+        .unwrap();
+        assert_eq!(report.plan.even, Some("one device serves all stripes"));
+        let stored =
+            |device: &DeviceAddress| std::fs::metadata(device.file().unwrap()).unwrap().len();
+        let bytes: Vec<u64> = devices.iter().map(stored).collect();
+        let (least, most) = (bytes.iter().min().unwrap(), bytes.iter().max().unwrap());
+        // A chunk, its header, and an index that is as long as its chunks are many.
+        let chunk = report.plan.frame_bytes.value as u64;
+        assert!(most - least <= chunk + 3 * 4096, "{compression}: {bytes:?}");
+        restore_to(
+            &MediaSet::open(&devices).unwrap(),
+            1,
+            &folder.path().join("r.db"),
+            Recovery::Recovery,
+        )
+        .unwrap();
+    }
+    let apart = [
+        DeviceAddress::nul(),
+        DeviceAddress::disk(folder.path().join("one")),
+    ];
+    let plan = |is_even| {
+        let mut request = request(&apart, Compression::NONE);
+        request.tuning.is_even = is_even;
+        let size = windlass_pipeline::SourceSize {
+            bytes: 1 << 20,
+            ranges: 1,
+        };
+        windlass_pipeline::rehearse(&request, size)
+            .unwrap()
+            .plan
+            .even
+    };
+    assert_eq!((plan(false), plan(true)), (None, Some("as given")));
 }
 
 #[test]

@@ -78,6 +78,7 @@ option_words! {
     Integrity "INTEGRITY",
     MaxRate "MAXRATE",
     MaxWriteRate "MAXWRITERATE",
+    EvenStripes "EVEN_STRIPES",
     SignWith "SIGN_WITH",
     Partial "PARTIAL",
     Recovery "RECOVERY",
@@ -172,6 +173,7 @@ pub const BACKUP: &[OptionRow] = &[
     ours(W::Integrity, A::Integrity, BACKUP_ANY, &[W::AsIs], "Runs SQLite's own check on the data being backed up, QUICK or FULL, and fails if it finds damage."),
     ours(W::MaxRate, A::Value, BACKUP_ANY, &[], "Limits the reads of the database, in MB (2^20) per second.").within(range::READ_RATE),
     ours(W::MaxWriteRate, A::Value, BACKUP_ANY, &[], "Limits the writes to each device, in MB (2^20) per second.").within(range::WRITE_RATE),
+    ours(W::EvenStripes, A::None, BACKUP_ANY, &[], "Gives every device the same number of bytes, instead of the next chunk to the one that is free first; always so if one disk serves all."),
     ours(W::SignWith, A::Value, BACKUP_ANY, &[], "Signs the backup set with the Ed25519 key in the named file."),
 ];
 

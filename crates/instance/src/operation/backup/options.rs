@@ -84,6 +84,8 @@ pub struct BackupOptions {
     pub max_rate: Option<i64>,
     /// MB per second written to each device.
     pub max_write_rate: Option<i64>,
+    /// Whether all stripes get the same number of bytes.
+    pub is_even: bool,
     pub io_method: IoMethodChoice,
     /// How long to wait for other programs' locks; the session's setting by default.
     pub lock_timeout: Option<Duration>,
@@ -150,6 +152,7 @@ impl Default for BackupOptions {
             threads: None,
             max_rate: None,
             max_write_rate: None,
+            is_even: false,
             io_method: IoMethodChoice::default(),
             lock_timeout: None,
             is_frozen: false,
@@ -235,6 +238,7 @@ pub(super) fn settle(
                 read: number::within(range::READ_RATE, options.max_rate)?.map(megabytes),
                 write: number::within(range::WRITE_RATE, options.max_write_rate)?.map(megabytes),
             },
+            is_even: options.is_even,
         },
         stats: number::within(range::STATS, options.stats)?,
     })

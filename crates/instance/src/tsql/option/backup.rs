@@ -65,6 +65,7 @@ fn apply(
         }
         O::Flag(W::ContinueAfterError) => options.on_damage = OnDamage::Continue,
         O::Flag(W::AsIs) => options.is_as_is = true,
+        O::Flag(W::EvenStripes) => options.is_even = true,
         O::Integrity(depth) => options.integrity = Some(*depth),
         O::Flag(W::NoWrite) => options.probe = Some(Probe::Transform),
         O::Flag(W::NoCompressWrite) => options.probe = Some(Probe::Read),
