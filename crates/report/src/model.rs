@@ -332,8 +332,8 @@ pub struct Bars {
     pub series: Vec<String>,
     /// The groups from top to bottom.
     pub groups: Vec<BarGroup>,
-    /// A value to compare all bars with.
-    pub mark: Option<Mark>,
+    /// Values to compare all bars with.
+    pub marks: Vec<Mark>,
 }
 
 #[derive(Debug, Clone)]
@@ -364,11 +364,21 @@ impl Spread {
     }
 }
 
-/// A line across a chart.
+/// A line across a chart, or a note if it is far beyond the values.
 #[derive(Debug, Clone)]
 pub struct Mark {
     pub label: String,
     pub value: f64,
+}
+
+impl Mark {
+    /// A rate in MB/s.
+    pub fn rate(name: &str, value: f64) -> Self {
+        Self {
+            label: format!("{name}: {value:.0} MB/s"),
+            value,
+        }
+    }
 }
 
 /// Lines over equidistant steps.
@@ -382,8 +392,8 @@ pub struct Lines {
     /// Decimal places of the values.
     pub decimals: usize,
     pub series: Vec<Series>,
-    /// A value to compare all lines with.
-    pub mark: Option<Mark>,
+    /// Values to compare all lines with.
+    pub marks: Vec<Mark>,
 }
 
 /// A line.

@@ -24,8 +24,8 @@ pub struct Times {
     pub decimals: usize,
     /// The lines.
     pub series: Vec<TimeSeries>,
-    /// A value to compare all lines with.
-    pub mark: Option<Mark>,
+    /// Values to compare all lines with.
+    pub marks: Vec<Mark>,
 }
 
 /// A line over time.

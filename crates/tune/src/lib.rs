@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `measure` | one run: a pipeline request, its report, its CPU time |
 //! | `target` | the target of a measured restore |
+//! | `raw` | the write ceiling of the devices |
 //! | `sample` | a snapshot that is only partly read |
 //! | `rounds` | repetitions with alternating variants; medians and spread |
 //! | `article` | the figures published in the articles |
@@ -31,6 +32,7 @@ mod error;
 pub mod experiment;
 mod measure;
 mod present;
+mod raw;
 mod rounds;
 mod sample;
 mod target;

@@ -12,14 +12,18 @@ use windlass_codec::{Algorithm, Compression, DeflateProvider};
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
     BackupRequest, MediaSet, Observer, OnDamage, Overwrite, Probe, ProbeRequest, ReadKeys,
-    ReadRequest, Stages, Tuning,
+    ReadRequest, StageCounters, Stages, Tuning,
 };
 use windlass_source::Recovery;
 
 use crate::database::{CachePolicy, Database, bytes_of};
 use crate::error::Error;
+use crate::raw;
 use crate::sample::sample;
 use crate::target;
+
+/// Bytes per write without another setting: the default of backups.
+const RAW_TRANSFER: u32 = 1 << 20;
 
 /// How much of a backup is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +36,8 @@ pub enum Scope {
     Nul,
     /// A whole backup to files.
     Disk,
+    /// Only writing, to files: bytes from memory, without a backup around them.
+    Write,
 }
 
 /// The measured settings.
@@ -151,7 +157,10 @@ impl<'a> Laboratory<'a> {
         let bytes = self.database.bytes();
         let needed = sample_bytes.map_or(bytes, |sample| sample.min(bytes));
         let devices = self.devices(setting, needed)?;
-        let result = self.backup_to(&devices, setting, sample_bytes);
+        let result = match setting.scope {
+            Scope::Write => self.write_raw(&devices, setting, needed),
+            _ => self.backup_to(&devices, setting, sample_bytes),
+        };
         for file in devices.iter().filter_map(DeviceAddress::file) {
             // A missing file is fine.
             std::fs::remove_file(file).ok();
@@ -169,6 +178,51 @@ impl<'a> Laboratory<'a> {
         };
         self.backup_to(&media.devices, setting, None)?;
         Ok(media)
+    }
+
+    /// Only writes, as many bytes as an uncompressed backup would.
+    fn write_raw(
+        &self,
+        devices: &[DeviceAddress],
+        setting: &Setting,
+        bytes: u64,
+    ) -> Result<Measured, Error> {
+        let paths: Vec<PathBuf> = (devices.iter().filter_map(DeviceAddress::file))
+            .map(Path::to_owned)
+            .collect();
+        let transfer_bytes = setting.transfer_bytes.unwrap_or(RAW_TRANSFER) as usize;
+        let clock = Clock::start();
+        let written = raw::write(&paths, bytes, transfer_bytes, self.cancel);
+        let bytes = written.map_err(|source| match self.cancel.load(Ordering::Relaxed) {
+            true => windlass_pipeline::Error::Cancelled.into(),
+            false => Error::Folder {
+                action: "write to",
+                path: self
+                    .folders
+                    .first()
+                    .map_or_else(PathBuf::new, |one| one.path().to_owned()),
+                source,
+            },
+        })?;
+        let (elapsed, cpu) = clock.stop();
+        let counters = StageCounters {
+            threads: setting.files as u32,
+            bytes_out: bytes,
+            calls: bytes.div_ceil(transfer_bytes as u64),
+            busy: elapsed * setting.files as u32,
+            ..StageCounters::default()
+        };
+        Ok(Measured {
+            elapsed,
+            opening: Duration::ZERO,
+            cpu,
+            processed_bytes: bytes,
+            stored_bytes: bytes,
+            stages: Stages {
+                write: counters,
+                ..Stages::default()
+            },
+        })
     }
 
     fn backup_to(
@@ -261,7 +315,7 @@ impl<'a> Laboratory<'a> {
         match setting.scope {
             Scope::Read | Scope::Transform => return Ok(Vec::new()),
             Scope::Nul => return Ok(vec![DeviceAddress::nul(); setting.files]),
-            Scope::Disk => {}
+            Scope::Disk | Scope::Write => {}
         }
         for folder in &self.folders {
             check_space(folder.path(), needed)?;
@@ -339,7 +393,7 @@ fn probe(setting: &Setting) -> Option<ProbeRequest> {
     let probe = match setting.scope {
         Scope::Read => Probe::Read,
         Scope::Transform => Probe::Transform,
-        Scope::Nul | Scope::Disk => return None,
+        Scope::Nul | Scope::Disk | Scope::Write => return None,
     };
     Some(ProbeRequest {
         probe,

@@ -26,6 +26,11 @@ impl Runs {
         self.spread(Measured::rate)
     }
 
+    /// The rate of each run.
+    pub(crate) fn rates(&self) -> Vec<f64> {
+        self.0.iter().map(Measured::rate).collect()
+    }
+
     /// Share of all cores, in percent.
     pub(crate) fn cpu_percent(&self) -> f64 {
         self.spread(Measured::cpu_percent).median
@@ -125,6 +130,26 @@ pub(crate) fn interleaved_while<V>(
     Ok(all)
 }
 
+/// Runs the variants alternately. After each round `remaining` says which of them run again, until none does.
+pub(crate) fn elimination<V>(
+    variants: &[V],
+    mut remaining: impl FnMut(&[Runs]) -> Vec<usize>,
+    mut run: impl FnMut(&V) -> Result<Measured, Error>,
+) -> Result<Vec<Runs>, Error> {
+    let mut all = vec![Runs(Vec::new()); variants.len()];
+    let mut running: Vec<usize> = (0..variants.len()).collect();
+    while !running.is_empty() {
+        for index in &running {
+            all[*index].0.push(run(&variants[*index])?);
+        }
+        let first = all.iter().map(|runs| runs.0.len()).max().unwrap_or(0);
+        running = remaining(&all);
+        let turn = first % running.len().max(1);
+        running.rotate_left(turn);
+    }
+    Ok(all)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -163,6 +188,22 @@ mod tests {
             .map(|runs| runs.iter().count())
             .collect();
         assert_eq!(counts, [1, 1, 1]);
+    }
+
+    #[test]
+    fn what_drops_out_does_not_run_again() {
+        let mut order = Vec::new();
+        let left = [vec![0, 2], vec![0, 2], vec![]];
+        let runs = elimination(
+            &['a', 'b', 'c'],
+            |all| left[all[0].0.len() - 1].clone(),
+            |variant| {
+                order.push(*variant);
+                Ok(took(1))
+            },
+        );
+        assert_eq!(order.iter().collect::<String>(), "abccaac");
+        assert_eq!(runs.unwrap()[1].iter().count(), 1);
     }
 
     #[test]

@@ -6,14 +6,16 @@
 use super::axis::Axis;
 use super::canvas::{Anchor, Area, Canvas, Label, Point, Role};
 use super::measure::wrap;
-use super::series_class;
-use crate::model::{BarGroup, Bars, Spread};
+use super::{series_class, with_marks};
+use crate::model::{BarGroup, Bars, Mark, Spread};
 use crate::number::number;
 
 const BAR: f64 = 15.0;
 const BAR_GAP: f64 = 4.0;
 const GROUP_GAP: f64 = 12.0;
 const LINE: f64 = 17.0;
+/// Height of the label of a mark, above the bars.
+const MARK_LINE: f64 = 14.0;
 /// Between a name and the bars below it.
 const NAME_GAP: f64 = 3.0;
 const NAME_LINES_MAX: usize = 3;
@@ -40,7 +42,7 @@ impl Columns {
             Role::Value.width(&text)
         }));
         // The axis ends with a round number that may be longer than every value.
-        let last = Role::Tick.width(&number(bars.greatest() * 2.0, 0));
+        let last = Role::Tick.width(&number(with_marks(bars.greatest(), &bars.marks) * 2.0, 0));
         let right = width - (value + 12.0).max(last / 2.0 + 2.0).max(30.0);
         if width < NARROW_MAX {
             return Self {
@@ -62,14 +64,10 @@ impl Columns {
 
 impl Bars {
     /// The maximum value in the chart.
-    fn greatest(&self) -> f64 {
+    pub(super) fn greatest(&self) -> f64 {
         let values = self.groups.iter().flat_map(|group| group.values.iter());
         let values = values.flatten().map(|value| value.high.max(value.median));
-        let mark = self.mark.iter().map(|mark| mark.value);
-        values
-            .chain(mark)
-            .filter(|value| value.is_finite())
-            .fold(0.0, f64::max)
+        values.filter(|value| value.is_finite()).fold(0.0, f64::max)
     }
 }
 
@@ -85,10 +83,15 @@ pub(super) fn draw(bars: &Bars, width: f64) -> Canvas {
     let columns = Columns::of(bars, width);
     let plot = Plot {
         bars,
-        axis: Axis::new(bars.greatest(), columns.right - columns.left, 40.0, true),
+        axis: Axis::new(
+            with_marks(bars.greatest(), &bars.marks),
+            columns.right - columns.left,
+            40.0,
+            true,
+        ),
         columns,
     };
-    let top = if bars.mark.is_some() { 20.0 } else { 4.0 };
+    let top = 6.0 + bars.marks.len() as f64 * MARK_LINE;
     let heights: Vec<f64> = bars
         .groups
         .iter()
@@ -96,7 +99,9 @@ pub(super) fn draw(bars: &Bars, width: f64) -> Canvas {
         .collect();
     let bottom = top + heights.iter().map(|height| height + GROUP_GAP).sum::<f64>();
     plot.draw_axis(&mut canvas, top, bottom);
-    plot.draw_mark(&mut canvas, top, bottom);
+    for (index, mark) in bars.marks.iter().enumerate() {
+        plot.draw_mark(&mut canvas, mark, index, bottom);
+    }
     let mut y = top + GROUP_GAP / 2.0;
     for (group, height) in bars.groups.iter().zip(&heights) {
         plot.draw_group(&mut canvas, group, y);
@@ -154,17 +159,17 @@ impl Plot<'_> {
             };
     }
 
-    fn draw_mark(&self, canvas: &mut Canvas, top: f64, bottom: f64) {
-        let Some(mark) = &self.bars.mark else { return };
+    fn draw_mark(&self, canvas: &mut Canvas, mark: &Mark, index: usize, bottom: f64) {
         let x = self.columns.left + self.axis.place(mark.value);
-        canvas.rule(Point { x, y: top - 4.0 }, Point { x, y: bottom }, "mark");
+        let y = 12.0 + index as f64 * MARK_LINE;
+        canvas.rule(Point { x, y: y + 3.0 }, Point { x, y: bottom }, "mark");
         let width = canvas.width;
         let text = wrap(&mark.label, Role::Mark.size(), width - 4.0, 1).remove(0);
         let half = Role::Mark.width(&text) / 2.0;
         canvas.label(Label {
             at: Point {
                 x: x.clamp(half, (width - half).max(half)),
-                y: 12.0,
+                y,
             },
             anchor: Anchor::Middle,
             role: Role::Mark,

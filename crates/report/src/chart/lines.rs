@@ -1,16 +1,20 @@
-//! Lines over steps: thread counts, transfer sizes. Every point shows its value if there is space; the
+//! Lines over steps: thread counts, transfer sizes. Each line has its name and last value at its end; the
 //! table below has all values.
 
 use super::axis::Axis;
-use super::canvas::{Anchor, Area, Canvas, Label, Point, Role};
+use super::canvas::{Anchor, Canvas, Label, Point, Role};
 use super::measure::wrap;
-use super::series_class;
-use crate::model::Lines;
+use super::{series_class, with_marks};
+use crate::model::{Lines, Mark};
 use crate::number::number;
 
 const PLOT: f64 = 250.0;
-/// Space for the unit, and for the value above the highest point.
-const TOP: f64 = 40.0;
+/// Space for the unit.
+const TOP: f64 = 28.0;
+/// Height of a name at the end of a line.
+const NAME_LINE: f64 = 15.0;
+/// The most of the width that names take.
+const NAMES_MAX: f64 = 0.34;
 const TICK_GAP: f64 = 38.0;
 /// A label truncated to less than this would be meaningless.
 const ROOM_MIN: f64 = 30.0;
@@ -40,23 +44,37 @@ impl Plot {
     }
 }
 
+impl Lines {
+    /// The maximum value in the chart.
+    pub(super) fn greatest(&self) -> f64 {
+        let values = self.series.iter().flat_map(|series| &series.values);
+        let values = values.flatten().copied().filter(|value| value.is_finite());
+        values.fold(0.0, f64::max)
+    }
+}
+
 pub(super) fn draw(lines: &Lines, width: f64) -> Canvas {
     let mut canvas = Canvas::new(width);
-    let values = lines.series.iter().flat_map(|series| series.values.iter());
-    let mark = lines.mark.iter().map(|mark| mark.value);
-    let greatest = values.flatten().copied().chain(mark).fold(0.0, f64::max);
+    let greatest = with_marks(lines.greatest(), &lines.marks);
     let axis = Axis::new(greatest, PLOT, TICK_GAP, false);
     let ticks = axis.ticks().map(|(_, text)| Role::Tick.width(&text));
+    let widest = names(lines).map(|(_, _, text)| Role::Tick.width(&text));
+    let names_width = match widest.fold(0.0, f64::max) {
+        0.0 => 2.0,
+        widest => widest.min(width * NAMES_MAX) + 24.0,
+    };
     let plot = Plot {
         left: ticks.fold(0.0, f64::max) + 8.0,
-        right: width - 2.0,
+        right: width - names_width,
         bottom: TOP + PLOT,
         axis,
         steps: lines.steps.len(),
     };
     canvas.height = plot.bottom + 42.0;
     draw_axes(&mut canvas, &plot, lines);
-    draw_mark(&mut canvas, &plot, lines);
+    for mark in &lines.marks {
+        draw_mark(&mut canvas, &plot, mark);
+    }
     for (index, series) in lines.series.iter().enumerate() {
         // A gap interrupts the line.
         let runs = series.values.split(Option::is_none);
@@ -73,7 +91,14 @@ pub(super) fn draw(lines: &Lines, width: f64) -> Canvas {
             }
         }
     }
-    draw_points(&mut canvas, &plot, lines);
+    for (index, series) in lines.series.iter().enumerate() {
+        for (step, value) in series.values.iter().enumerate() {
+            if let Some(at) = point(&plot, step, *value) {
+                canvas.marker(at, index);
+            }
+        }
+    }
+    draw_names(&mut canvas, &plot, lines);
     canvas
 }
 
@@ -124,11 +149,16 @@ fn draw_axes(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
     }
     let width = canvas.width;
     let mut aside = |x: f64, y: f64, anchor: Anchor, text: &str| {
+        let room = if anchor == Anchor::End {
+            x
+        } else {
+            width * 0.9
+        };
         canvas.label(Label {
             at: Point { x, y },
             anchor,
             role: Role::Tick,
-            text: wrap(text, Role::Tick.size(), width * 0.9, 1).remove(0),
+            text: wrap(text, Role::Tick.size(), room, 1).remove(0),
         });
     };
     aside(0.0, 12.0, Anchor::Start, &lines.unit);
@@ -140,9 +170,8 @@ fn draw_axes(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
     );
 }
 
-/// The line across the plot; its label is where the unit leaves space above the plot's right end.
-fn draw_mark(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
-    let Some(mark) = &lines.mark else { return };
+/// A line across the plot, with its label where no other is.
+fn draw_mark(canvas: &mut Canvas, plot: &Plot, mark: &Mark) {
     let y = plot.y(mark.value);
     canvas.rule(
         Point { x: plot.left, y },
@@ -151,72 +180,80 @@ fn draw_mark(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
     );
     let room = plot.right - plot.left - 4.0;
     let text = wrap(&mark.label, Role::Mark.size(), room, 1).remove(0);
-    let places = [y - 6.0, y + 14.0].into_iter();
-    let label = |y: f64| Label {
-        at: Point { x: plot.right, y },
-        anchor: Anchor::End,
+    let places = [
+        (plot.right, y - 6.0, Anchor::End),
+        (plot.right, y + 14.0, Anchor::End),
+        (plot.left + 4.0, y - 6.0, Anchor::Start),
+        (plot.left + 4.0, y + 14.0, Anchor::Start),
+    ];
+    let labels = places.into_iter().map(|(x, y, anchor)| Label {
+        at: Point { x, y },
+        anchor,
         role: Role::Mark,
         text: text.clone(),
-    };
-    let free = places
-        .map(label)
+    });
+    let free = labels
+        .into_iter()
         .find(|label| canvas.is_free(&label.area()));
     if let Some(label) = free {
         canvas.label(label);
     }
 }
 
-/// Markers, and their values wherever they cover no other text or marker.
-fn draw_points(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
-    let points: Vec<(Point, usize, f64)> = lines
-        .series
-        .iter()
-        .enumerate()
-        .flat_map(|(index, series)| {
-            let values = series.values.iter().enumerate();
-            values.filter_map(move |(step, value)| {
-                Some((point(plot, step, *value)?, index, (*value)?))
-            })
-        })
+/// Whether every line can have its name at its end.
+pub(super) fn names_fit(lines: &Lines) -> bool {
+    lines.series.len() as f64 * NAME_LINE <= PLOT
+}
+
+/// The names of the lines with their last values.
+fn names(lines: &Lines) -> impl Iterator<Item = (usize, f64, String)> {
+    let series = lines.series.iter().enumerate().filter(|_| names_fit(lines));
+    series.filter_map(|(index, series)| {
+        let last = series.values.iter().rev().find_map(|value| *value)?;
+        Some((
+            index,
+            last,
+            format!("{} {}", number(last, lines.decimals), series.name),
+        ))
+    })
+}
+
+/// The name of each line right of its end, moved apart where lines end close together.
+fn draw_names(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
+    let mut ends: Vec<(f64, f64, usize, String)> = names(lines)
+        .map(|(index, value, text)| (plot.y(value), plot.y(value), index, text))
         .collect();
-    for (at, series, _) in &points {
-        canvas.marker(*at, *series);
+    ends.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut least = TOP;
+    for end in &mut ends {
+        end.1 = end.1.max(least);
+        least = end.1 + NAME_LINE;
     }
-    for (at, _, value) in &points {
-        let text = number(*value, lines.decimals);
-        let candidates = [
-            (0.0, -9.0, Anchor::Middle),
-            (0.0, 19.0, Anchor::Middle),
-            (9.0, 4.0, Anchor::Start),
-            (-9.0, 4.0, Anchor::End),
-        ];
-        let label = |(x, y, anchor): (f64, f64, Anchor)| Label {
-            at: Point {
-                x: at.x + x,
-                y: at.y + y,
+    let mut most = plot.bottom;
+    for end in ends.iter_mut().rev() {
+        end.1 = end.1.min(most);
+        most = end.1 - NAME_LINE;
+    }
+    let x = plot.right + 14.0;
+    let room = canvas.width - x - 8.0;
+    for (from, y, index, text) in ends {
+        let (line_end, name) = (
+            Point {
+                x: plot.right - plot.slot() / 2.0,
+                y: from,
             },
-            anchor,
-            role: Role::Value,
-            text: text.clone(),
-        };
-        let is_clear = |label: &Label| {
-            let area = label.area();
-            let hides = |(other, _, _): &(Point, usize, f64)| {
-                let marker = Area {
-                    x: other.x - 5.0,
-                    y: other.y - 5.0,
-                    width: 10.0,
-                    height: 10.0,
-                };
-                marker.overlaps(&area)
-            };
-            area.x > plot.left
-                && area.y + area.height < plot.bottom
-                && canvas.is_free(&area)
-                && !points.iter().any(hides)
-        };
-        if let Some(label) = candidates.map(label).into_iter().find(is_clear) {
-            canvas.label(label);
-        }
+            Point { x, y },
+        );
+        canvas.rule(line_end, name, "leader");
+        canvas.marker(name, index);
+        canvas.label(Label {
+            at: Point {
+                x: x + 8.0,
+                y: y + 4.0,
+            },
+            anchor: Anchor::Start,
+            role: Role::Tick,
+            text: wrap(&text, Role::Tick.size(), room, 1).remove(0),
+        });
     }
 }

@@ -26,7 +26,7 @@ mod times;
 
 use maud::{Markup, html};
 
-use crate::model::{Chart, ChartKind};
+use crate::model::{Chart, ChartKind, Mark};
 use canvas::{Canvas, Point};
 
 /// Width of a chart on a phone.
@@ -37,18 +37,47 @@ const WIDE: f64 = 760.0;
 
 /// The figure of a chart: title, legend, and the drawing for both widths. `id` is unique on the page.
 pub(crate) fn figure(chart: &Chart, id: &str) -> Markup {
+    let (kind, beyond) = without_far_marks(chart.kind.clone());
     html! {
         figure {
             figcaption { (chart.title) }
-            (legend(&chart.kind))
+            (legend(&kind))
             div class="narrow" {
-                (draw(&chart.kind, NARROW).to_svg(&format!("{id}-narrow"), &chart.title, &chart.description))
+                (draw(&kind, NARROW).to_svg(&format!("{id}-narrow"), &chart.title, &chart.description))
             }
             div class="wide" {
-                (draw(&chart.kind, WIDE).to_svg(&format!("{id}-wide"), &chart.title, &chart.description))
+                (draw(&kind, WIDE).to_svg(&format!("{id}-wide"), &chart.title, &chart.description))
             }
+            @if !beyond.is_empty() { p class="beyond" { "Beyond the scale: " (beyond.join("; ")) } }
         }
     }
+}
+
+/// A mark further beyond the greatest value than this would squeeze all values into a part of the chart.
+const FAR: f64 = 1.5;
+
+/// The chart without such marks, and their labels.
+fn without_far_marks(mut kind: ChartKind) -> (ChartKind, Vec<String>) {
+    let (greatest, marks) = match &mut kind {
+        ChartKind::Bars(bars) => (bars.greatest(), &mut bars.marks),
+        ChartKind::Lines(lines) => (lines.greatest(), &mut lines.marks),
+        ChartKind::Times(times) => (times.greatest(), &mut times.marks),
+        ChartKind::Stages(_) | ChartKind::Timeline(_) => return (kind, Vec::new()),
+    };
+    let is_far = |mark: &mut Mark| greatest > 0.0 && mark.value > greatest * FAR;
+    let beyond = marks
+        .extract_if(.., is_far)
+        .map(|mark| mark.label)
+        .collect();
+    (kind, beyond)
+}
+
+/// The greatest of the values and the marks of a chart.
+fn with_marks(greatest: f64, marks: &[Mark]) -> f64 {
+    let values = marks.iter().map(|mark| mark.value);
+    values
+        .filter(|value| value.is_finite())
+        .fold(greatest, f64::max)
 }
 
 fn draw(kind: &ChartKind, width: f64) -> Canvas {
@@ -65,6 +94,7 @@ fn draw(kind: &ChartKind, width: f64) -> Canvas {
 fn legend(kind: &ChartKind) -> Markup {
     let entries: Vec<(Markup, &str)> = match kind {
         ChartKind::Bars(bars) => numbered(&bars.series, |index| swatch(&series_class(index))),
+        ChartKind::Lines(lines) if lines::names_fit(lines) => Vec::new(),
         ChartKind::Lines(lines) => {
             let series = lines.series.iter().enumerate();
             series

@@ -22,6 +22,13 @@ fn names() -> Vec<String> {
     .to_vec()
 }
 
+fn mark_at(value: f64) -> Mark {
+    Mark {
+        label: LONG.to_owned(),
+        value,
+    }
+}
+
 fn bars(series: usize, scale: f64, mark: Option<f64>) -> ChartKind {
     let value = |index: usize| {
         let median = scale * (index % 7) as f64;
@@ -43,10 +50,11 @@ fn bars(series: usize, scale: f64, mark: Option<f64>) -> ChartKind {
         decimals: 1,
         series: vec!["series".to_owned(); series],
         groups: groups.collect(),
-        mark: mark.map(|value| Mark {
-            label: LONG.to_owned(),
-            value,
-        }),
+        marks: mark
+            .into_iter()
+            .flat_map(|value| [value, value * 1.01])
+            .map(mark_at)
+            .collect(),
     })
 }
 
@@ -65,10 +73,7 @@ fn lines(steps: usize, series: usize) -> ChartKind {
         unit: "MB/s".to_owned(),
         decimals: 0,
         series: (0..series).map(line).collect(),
-        mark: Some(Mark {
-            label: LONG.to_owned(),
-            value: 150.0,
-        }),
+        marks: vec![mark_at(150.0), mark_at(151.0)],
     })
 }
 
@@ -111,10 +116,7 @@ fn times(points: usize, series: usize, value: f64) -> ChartKind {
         unit: LONG.to_owned(),
         decimals: 2,
         series: (0..series).map(line).collect(),
-        mark: Some(Mark {
-            label: LONG.to_owned(),
-            value: value * 2.0,
-        }),
+        marks: vec![mark_at(value * 2.0)],
     })
 }
 
@@ -212,9 +214,53 @@ fn values_and_names_stand_in_the_drawing() {
             assert!(texts.contains(&text), "{text} in {texts:?}");
         }
         let canvas = draw(&lines(3, 1), width);
-        assert!(canvas.texts().contains(&"200"), "{:?}", canvas.texts());
+        let last = canvas
+            .texts()
+            .iter()
+            .any(|text| text.starts_with("200 Stack"));
+        assert!(last, "{:?}", canvas.texts());
         let canvas = draw(&stages(), width);
         assert!(canvas.texts().contains(&"93 %, limit"));
+    }
+}
+
+#[test]
+fn a_mark_far_beyond_the_values_is_a_note() {
+    let figure = |value: f64| {
+        let mut kind = lines(3, 2);
+        if let ChartKind::Lines(lines) = &mut kind {
+            lines.marks = vec![mark_at(value)];
+        }
+        let chart = Chart {
+            title: String::new(),
+            description: String::new(),
+            kind,
+        };
+        figure(&chart, "c").into_string()
+    };
+    // The values reach 207.
+    let (near, far) = (figure(300.0), figure(2000.0));
+    assert!(near.contains("class=\"mark\"") && !near.contains("Beyond"));
+    assert!(!far.contains("class=\"mark\"") && far.contains("Beyond the scale: StackOverflow"));
+    assert!(far.contains(">200</text>"), "the axis ends with the values");
+}
+
+#[test]
+fn each_line_has_its_name_once_at_its_end() {
+    for width in [NARROW, WIDE] {
+        for series in [1, 4, 16] {
+            let canvas = draw(&lines(3, series), width);
+            let texts = canvas.texts();
+            let names = texts
+                .iter()
+                .filter(|text| text.contains("Stack") || text.contains("Sta"));
+            let is_mark = |text: &&&str| text.starts_with("Stack");
+            assert_eq!(
+                names.filter(|text| !is_mark(text)).count(),
+                series,
+                "{texts:?}"
+            );
+        }
     }
 }
 

@@ -4,8 +4,8 @@
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, Label, Point, Role};
 use super::measure::wrap;
-use super::series_class;
 use super::time_axis::TimeAxis;
+use super::{series_class, with_marks};
 use crate::number::number;
 use crate::over_time::Times;
 
@@ -16,13 +16,21 @@ const TICK_GAP: f64 = 36.0;
 /// With more points than this, markers would overlap.
 const MARKERS_MAX: usize = 60;
 
+impl Times {
+    /// The maximum value in the chart.
+    pub(super) fn greatest(&self) -> f64 {
+        let values = self.series.iter().flat_map(|series| &series.points);
+        let values = values
+            .map(|point| point.value)
+            .filter(|value| value.is_finite());
+        values.fold(0.0, f64::max)
+    }
+}
+
 pub(super) fn draw(times: &Times, width: f64) -> Canvas {
     let mut canvas = Canvas::new(width);
-    let values = times.series.iter().flat_map(|series| series.points.iter());
-    let mark = times.mark.iter().map(|mark| mark.value);
-    let greatest = values.map(|point| point.value).chain(mark);
-    let greatest = greatest.filter(|value| value.is_finite());
-    let axis = Axis::new(greatest.fold(0.0, f64::max), PLOT, TICK_GAP, false);
+    let greatest = with_marks(times.greatest(), &times.marks);
+    let axis = Axis::new(greatest, PLOT, TICK_GAP, false);
     let ticks = axis.ticks().map(|(_, text)| Role::Tick.width(&text));
     let left = ticks.fold(0.0, f64::max) + 8.0;
     let right = width - 8.0;
@@ -50,7 +58,7 @@ pub(super) fn draw(times: &Times, width: f64) -> Canvas {
         role: Role::Tick,
         text: wrap(&times.unit, Role::Tick.size(), width * 0.9, 1).remove(0),
     });
-    if let Some(mark) = &times.mark {
+    for mark in &times.marks {
         let y = bottom - axis.place(mark.value);
         canvas.rule(Point { x: left, y }, Point { x: right, y }, "mark");
         let label = Label {

@@ -6,10 +6,12 @@
 //! | file | what |
 //! |---|---|
 //! | `procedure` | the steps |
+//! | `choice` | decides between settings that were measured several times |
 //! | `goal` | compares settings |
 //! | `target` | folders and names of backups |
 //! | `show` | the results as a report |
 
+mod choice;
 mod goal;
 mod procedure;
 mod show;
@@ -48,10 +50,23 @@ pub struct Advice {
     request: Request,
     database: Database,
     read: Vec<Trial>,
+    write: Vec<Trial>,
     transform: Vec<Trial>,
     full: Vec<Trial>,
     /// The recommended settings, run once more.
     confirmed: Trial,
+    decisions: Vec<Decision>,
+}
+
+/// How a step chose.
+#[derive(Debug)]
+struct Decision {
+    subject: String,
+    chosen: String,
+    certainty: &'static str,
+    /// The candidates that are not shown to be worse.
+    others: Vec<String>,
+    rounds: usize,
 }
 
 /// Settings for a backup. The plan chooses absent ones best.

@@ -1,5 +1,5 @@
-//! The steps. Each runs its candidates alternately on samples that fit its share of the time, and
-//! passes the best to the next step.
+//! The steps. Each runs its candidates alternately on samples that fit its share of the time, until the choice
+//! between them is clear or the time is over, and passes the best to the next step.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -7,26 +7,31 @@ use std::time::{Duration, Instant};
 use windlass_codec::{Algorithm, Compression};
 use windlass_report::Spread;
 
+use super::choice::{Certainty, Choice, Contest};
 use super::target::Targets;
-use super::{Advice, Prediction, Recommendation, Request, Trial};
+use super::{Advice, Decision, Prediction, Recommendation, Request, Trial};
 use crate::database::Database;
 use crate::error::Error;
 use crate::experiment::{name, short_size, thread_counts};
 use crate::measure::{Laboratory, Scope, Setting, processors};
 use crate::present::limit;
-use crate::rounds::interleaved_while;
+use crate::rounds::{Runs, elimination, interleaved_while};
 
-/// Shares of the time: reading, compressing, files, transfers, confirming.
-const SHARES: [f64; 5] = [0.08, 0.40, 0.22, 0.10, 0.20];
+/// Shares of the time: reading, compressing, files, transfers, confirming, writing.
+const SHARES: [f64; 6] = [0.08, 0.34, 0.24, 0.11, 0.15, 0.08];
 
-/// Runs of each candidate, if time allows.
-const ROUNDS: usize = 2;
+/// Runs of each candidate for which the samples are sized; as many more as there is time for.
+const ROUNDS: usize = 5;
+
+/// Fewer are not compared, so that every candidate has them whatever the time.
+const ROUNDS_LEAST: usize = 3;
+const ROUNDS_MOST: usize = 18;
 
 /// Runs of the recommended setting.
 const CONFIRMATIONS: usize = 3;
 
-/// Values of MAXTRANSFERSIZE to try besides the default.
-const TRANSFERS: [u32; 3] = [256 << 10, DEFAULT_TRANSFER, 4 << 20];
+/// Values of MAXTRANSFERSIZE to try, the default first.
+const TRANSFERS: [u32; 3] = [DEFAULT_TRANSFER, 256 << 10, 4 << 20];
 const DEFAULT_TRANSFER: u32 = 1 << 20;
 
 /// Fewer threads are preferred if they reach this share of the best rate.
@@ -56,27 +61,34 @@ pub fn advise(
         request,
         announce,
     };
-    let read = procedure.read()?;
-    let ceiling = read.iter().map(Trial::rate).fold(0.0, f64::max);
-    let transform = procedure.transform()?;
-    let mut full = procedure.files(&transform, ceiling, &targets.counts())?;
-    let base = best_device(&full, request).map_or_else(
-        || Setting::new(Scope::Disk, Compression::ZSTD_LOW),
-        |trial| trial.setting,
+    let mut decisions = Vec::new();
+    let read = procedure.read(&mut decisions)?;
+    let ceiling = chosen(&read).map_or(1.0, Trial::rate);
+    let write = procedure.write(&targets.counts(), &mut decisions)?;
+    let transform = procedure.transform(&mut decisions)?;
+    let counts = targets.counts();
+    let mut full = procedure.files(&transform, ceiling, &counts, &mut decisions)?;
+    let transfers = procedure.transfers(&full, &mut decisions)?;
+    if transfers.iter().any(|trial| trial.is_chosen) {
+        for trial in &mut full {
+            trial.is_chosen = false;
+        }
+    }
+    full.extend(transfers);
+    let (setting, rate) = chosen(&full).map_or_else(
+        || (Setting::new(Scope::Disk, Compression::ZSTD_LOW), 1.0),
+        |trial| (trial.setting, trial.rate()),
     );
-    full.extend(procedure.transfers(base, &full)?);
-    let chosen = mark_device(&mut full, request).unwrap_or(base);
-    let expected = full.iter().find(|trial| trial.is_chosen);
-    let confirmed = procedure.confirm(chosen, expected.map_or(1.0, Trial::rate))?;
+    let confirmed = procedure.confirm(setting, rate)?;
     let recommendation = Recommendation {
-        compression: chosen.compression,
-        threads: chosen
+        compression: setting.compression,
+        threads: setting
             .threads
             .filter(|threads| *threads as usize != processors()),
-        transfer_bytes: chosen
+        transfer_bytes: setting
             .transfer_bytes
             .filter(|bytes| *bytes != DEFAULT_TRANSFER),
-        devices: targets.devices(chosen.files),
+        devices: targets.devices(setting.files),
     };
     Ok(Advice {
         recommendation,
@@ -84,10 +96,46 @@ pub fn advise(
         request: request.clone(),
         database: database.clone(),
         read,
+        write,
         transform,
         full,
         confirmed,
+        decisions,
     })
+}
+
+fn chosen(trials: &[Trial]) -> Option<&Trial> {
+    trials.iter().find(|trial| trial.is_chosen)
+}
+
+/// A choice that a step has to make.
+struct Question<'a> {
+    /// What is chosen, for people.
+    subject: String,
+    contest: Contest,
+    /// Settings and the sizes of their samples, the simplest first.
+    candidates: Vec<(Setting, u64)>,
+    score: &'a dyn Fn(&Runs) -> Vec<f64>,
+}
+
+impl Question<'_> {
+    /// Which of settings of one kind has the highest rate.
+    fn fastest(subject: String, enough: f64, candidates: Vec<(Setting, u64)>) -> Self {
+        Self {
+            subject,
+            contest: Contest {
+                enough,
+                kinds: vec![0; candidates.len()],
+            },
+            candidates,
+            score: &Runs::rates,
+        }
+    }
+
+    fn choice(&self, runs: &[Runs], is_over: bool) -> Choice {
+        let scores: Vec<Vec<f64>> = runs.iter().map(self.score).collect();
+        self.contest.choose(&scores, is_over)
+    }
 }
 
 /// Data shared by all steps.
@@ -110,27 +158,66 @@ impl Procedure<'_> {
         wanted.max(least).min(self.laboratory.database.bytes())
     }
 
-    /// Runs settings alternately on their samples for the duration of the step.
-    fn trials(&self, step: usize, settings: Vec<(Setting, u64)>) -> Result<Vec<Trial>, Error> {
+    /// Runs the candidates of all questions alternately on their samples, until all are answered or the time of
+    /// the step is over.
+    fn answer(
+        &self,
+        step: usize,
+        questions: &[Question<'_>],
+        decisions: &mut Vec<Decision>,
+    ) -> Result<Vec<Trial>, Error> {
         let begun = Instant::now();
         let limit = self.share(step);
-        let runs = interleaved_while(
-            &settings,
-            ROUNDS,
-            || begun.elapsed() < limit,
-            |(setting, bytes), _| {
-                (self.announce)(&describe(setting));
-                self.laboratory.backup(setting, Some(*bytes))
-            },
-        )?;
-        let trials = settings.into_iter().zip(runs);
-        Ok(trials
+        let all = questions.iter().flat_map(|question| &question.candidates);
+        let settings: Vec<(Setting, u64)> = all.copied().collect();
+        let mut choices = Vec::new();
+        let mut rounds = 0;
+        let remaining = |runs: &[Runs]| {
+            rounds += 1;
+            let is_over =
+                rounds >= ROUNDS_LEAST && begun.elapsed() >= limit || rounds >= ROUNDS_MOST;
+            let (mut left, mut first) = (Vec::new(), 0);
+            choices.clear();
+            for question in questions {
+                let next = first + question.candidates.len();
+                let choice = question.choice(&runs[first..next], is_over);
+                if choice.certainty == Certainty::Open && !is_over {
+                    left.extend(choice.standing.iter().map(|index| first + index));
+                }
+                choices.push(choice);
+                first = next;
+            }
+            left
+        };
+        let runs = elimination(&settings, remaining, |(setting, bytes)| {
+            (self.announce)(&describe(setting));
+            self.laboratory.backup(setting, Some(*bytes))
+        })?;
+        let mut trials: Vec<Trial> = (settings.into_iter().zip(runs))
             .map(|((setting, _), runs)| Trial {
                 setting,
                 runs,
                 is_chosen: false,
             })
-            .collect())
+            .collect();
+        let mut first = 0;
+        for (question, choice) in questions.iter().zip(choices) {
+            let name = |index: usize| options(&question.candidates[index].0);
+            trials[first + choice.chosen].is_chosen = true;
+            let others = choice
+                .standing
+                .iter()
+                .filter(|index| **index != choice.chosen);
+            decisions.push(Decision {
+                subject: question.subject.clone(),
+                chosen: name(choice.chosen),
+                certainty: choice.certainty.name(),
+                others: others.map(|index| name(*index)).collect(),
+                rounds: choice.rounds,
+            });
+            first += question.candidates.len();
+        }
+        Ok(trials)
     }
 
     /// The rate of a setting, from a short run.
@@ -145,7 +232,7 @@ impl Procedure<'_> {
     }
 
     /// First step: how fast the database can be read, by MAXTRANSFERSIZE.
-    fn read(&self) -> Result<Vec<Trial>, Error> {
+    fn read(&self, decisions: &mut Vec<Decision>) -> Result<Vec<Trial>, Error> {
         let setting = Setting::new(Scope::Read, Compression::NONE);
         let rate = self.rough_rate(&setting)?;
         let seconds = self.share(0).as_secs_f64() / (TRANSFERS.len() * ROUNDS) as f64;
@@ -158,23 +245,32 @@ impl Procedure<'_> {
             };
             (setting, bytes)
         });
-        let mut trials = self.trials(0, settings.to_vec())?;
-        if let Some(best) = trials
-            .iter_mut()
-            .max_by(|a, b| a.rate().total_cmp(&b.rate()))
-        {
-            best.is_chosen = true;
-        }
-        Ok(trials)
+        let subject = "reading: MAXTRANSFERSIZE".to_owned();
+        let question = Question::fastest(subject, ENOUGH_DEVICES, settings.to_vec());
+        self.answer(0, &[question], decisions)
+    }
+
+    /// How fast files can be written without a backup, by their number.
+    fn write(&self, counts: &[usize], decisions: &mut Vec<Decision>) -> Result<Vec<Trial>, Error> {
+        let setting = Setting::new(Scope::Write, Compression::NONE);
+        let rate = self.rough_rate(&setting)?;
+        let seconds = self.share(5).as_secs_f64() / (counts.len() * ROUNDS) as f64;
+        let bytes = self.sample_bytes(Compression::NONE, rate, seconds);
+        let settings = counts.iter().map(|files| {
+            let files = *files;
+            (Setting { files, ..setting }, bytes)
+        });
+        let subject = "writing: files".to_owned();
+        let question = Question::fastest(subject, ENOUGH_DEVICES, settings.collect());
+        self.answer(5, &[question], decisions)
     }
 
     /// Second step: every compression with every number of threads. For each compression, chooses
     /// the fewest threads that are about as fast as any number.
-    fn transform(&self) -> Result<Vec<Trial>, Error> {
-        let compressions: Vec<Compression> = Compression::ALL
-            .into_iter()
-            .filter(|compression| compression.algorithm != Algorithm::None)
-            .collect();
+    fn transform(&self, decisions: &mut Vec<Decision>) -> Result<Vec<Trial>, Error> {
+        let compressions = Compression::ALL.into_iter();
+        let compressions = compressions.filter(|one| one.algorithm != Algorithm::None);
+        let compressions: Vec<Compression> = compressions.collect();
         let mut threads = thread_counts();
         threads.retain(|threads| *threads as usize <= processors());
         let cores = processors() as f64;
@@ -184,30 +280,23 @@ impl Procedure<'_> {
             .map(|threads| cores / f64::from(*threads).min(cores))
             .sum();
         let seconds = self.share(1).as_secs_f64() / (compressions.len() * ROUNDS) as f64 / weight;
-        let mut settings = Vec::new();
-        for compression in &compressions {
-            let setting = Setting::new(Scope::Transform, *compression);
+        let mut questions = Vec::new();
+        for compression in compressions {
+            let setting = Setting::new(Scope::Transform, compression);
             let rate = self.rough_rate(&setting)?;
-            let bytes = self.sample_bytes(*compression, rate, seconds);
-            settings.extend(threads.iter().map(|threads| {
+            let bytes = self.sample_bytes(compression, rate, seconds);
+            let settings = threads.iter().map(|threads| {
                 let threads = Some(*threads);
                 (Setting { threads, ..setting }, bytes)
-            }));
+            });
+            let subject = format!("{}: threads", name(compression));
+            questions.push(Question::fastest(
+                subject,
+                ENOUGH_THREADS,
+                settings.collect(),
+            ));
         }
-        let mut trials = self.trials(1, settings)?;
-        for compression in compressions {
-            let own = |trial: &Trial| trial.setting.compression == compression;
-            let own_trials = trials.iter().filter(|trial| own(trial));
-            let best = own_trials.map(Trial::rate).fold(0.0, f64::max);
-            let fewest = trials
-                .iter_mut()
-                .filter(|trial| own(trial) && trial.rate() >= best * ENOUGH_THREADS)
-                .min_by_key(|trial| trial.setting.threads);
-            if let Some(trial) = fewest {
-                trial.is_chosen = true;
-            }
-        }
-        Ok(trials)
+        self.answer(1, &questions, decisions)
     }
 
     /// Third step, first half: whole backups with the best compressions, and with none, by number
@@ -217,6 +306,7 @@ impl Procedure<'_> {
         transform: &[Trial],
         ceiling: f64,
         counts: &[usize],
+        decisions: &mut Vec<Decision>,
     ) -> Result<Vec<Trial>, Error> {
         let goal = self.request.goal;
         let score = |trial: &Trial| goal.score(trial.rate(), trial.runs.ratio());
@@ -233,33 +323,50 @@ impl Procedure<'_> {
         let candidates: Vec<(Setting, f64)> = compressed.chain([none]).collect();
         let runs = candidates.len() * counts.len() * ROUNDS;
         let seconds = self.share(2).as_secs_f64() / runs as f64;
-        let mut settings = Vec::new();
-        for (setting, rate) in candidates {
-            let bytes = self.sample_bytes(setting.compression, rate, seconds);
-            settings.extend(counts.iter().map(|files| {
-                let files = *files;
-                (Setting { files, ..setting }, bytes)
-            }));
+        let (mut settings, mut kinds) = (Vec::new(), Vec::new());
+        for files in counts.iter().copied() {
+            for (kind, (setting, rate)) in candidates.iter().enumerate() {
+                let bytes = self.sample_bytes(setting.compression, *rate, seconds);
+                settings.push((Setting { files, ..*setting }, bytes));
+                kinds.push(kind);
+            }
         }
-        self.trials(2, settings)
+        let question = Question {
+            subject: "compression and files".to_owned(),
+            contest: Contest {
+                enough: ENOUGH_DEVICES,
+                kinds,
+            },
+            candidates: settings,
+            score: &|runs| {
+                let of_run = |rate| goal.score(rate, runs.ratio());
+                runs.rates().into_iter().map(of_run).collect()
+            },
+        };
+        self.answer(2, &[question], decisions)
     }
 
-    /// Third step, second half: other transfer sizes than the default.
-    fn transfers(&self, base: Setting, known: &[Trial]) -> Result<Vec<Trial>, Error> {
-        let known = known.iter().find(|trial| trial.setting == base);
-        let rate = known.map_or(1.0, Trial::rate);
-        let others = TRANSFERS.iter().filter(|bytes| **bytes != DEFAULT_TRANSFER);
-        let seconds = self.share(3).as_secs_f64() / ((TRANSFERS.len() - 1) * ROUNDS) as f64;
-        let bytes = self.sample_bytes(base.compression, rate, seconds);
-        let settings = others.map(|transfer| {
-            let transfer_bytes = Some(*transfer);
+    /// Third step, second half: the default transfer size against others.
+    fn transfers(
+        &self,
+        full: &[Trial],
+        decisions: &mut Vec<Decision>,
+    ) -> Result<Vec<Trial>, Error> {
+        let Some(base) = chosen(full) else {
+            return Ok(Vec::new());
+        };
+        let seconds = self.share(3).as_secs_f64() / (TRANSFERS.len() * ROUNDS) as f64;
+        let bytes = self.sample_bytes(base.setting.compression, base.rate(), seconds);
+        let settings = TRANSFERS.map(|transfer| {
             let setting = Setting {
-                transfer_bytes,
-                ..base
+                transfer_bytes: Some(transfer),
+                ..base.setting
             };
             (setting, bytes)
         });
-        self.trials(3, settings.collect())
+        let subject = "MAXTRANSFERSIZE".to_owned();
+        let question = Question::fastest(subject, ENOUGH_DEVICES, settings.to_vec());
+        self.answer(3, &[question], decisions)
     }
 
     /// The recommended setting once more, on a sample as large as the time allows.
@@ -285,33 +392,6 @@ impl Procedure<'_> {
     }
 }
 
-/// The best compression for the goal, with the fewest files that are about as fast as any number.
-fn best_device<'a>(full: &'a [Trial], request: &Request) -> Option<&'a Trial> {
-    let score = |trial: &Trial| request.goal.score(trial.rate(), trial.runs.ratio());
-    let best = full.iter().max_by(|a, b| score(a).total_cmp(&score(b)))?;
-    let fastest = full
-        .iter()
-        .filter(|trial| trial.setting.compression == best.setting.compression)
-        .map(Trial::rate)
-        .fold(0.0, f64::max);
-    let is_enough = |trial: &&Trial| {
-        trial.setting.compression == best.setting.compression
-            && trial.rate() >= fastest * ENOUGH_DEVICES
-    };
-    // Fewest files first, the default transfer size before others.
-    let simplest = full.iter().filter(is_enough);
-    simplest.min_by_key(|trial| (trial.setting.files, trial.setting.transfer_bytes.is_some()))
-}
-
-/// Marks the setting that is recommended.
-fn mark_device(full: &mut [Trial], request: &Request) -> Option<Setting> {
-    let setting = best_device(full, request)?.setting;
-    for trial in full.iter_mut() {
-        trial.is_chosen = trial.setting == setting;
-    }
-    Some(setting)
-}
-
 /// Extrapolates from the sample to the whole.
 fn predict(whole_bytes: u64, confirmed: &Trial) -> Prediction {
     let runs = &confirmed.runs;
@@ -335,6 +415,7 @@ fn predict(whole_bytes: u64, confirmed: &Trial) -> Prediction {
 pub(super) fn describe(setting: &Setting) -> String {
     let scope = match setting.scope {
         Scope::Read => return format!("read only, {}", options(setting)),
+        Scope::Write => return format!("write only, {}", options(setting)),
         Scope::Transform => "no write",
         Scope::Nul => "NUL",
         Scope::Disk => "whole backup",
@@ -348,8 +429,10 @@ pub(super) fn options(setting: &Setting) -> String {
         let plural = if count == 1 { "" } else { "s" };
         format!("{count} {one}{plural}")
     };
-    let compression = (setting.scope != Scope::Read).then(|| name(setting.compression));
-    let files = (setting.scope == Scope::Disk).then(|| counted(setting.files as u64, "file"));
+    let compresses = !matches!(setting.scope, Scope::Read | Scope::Write);
+    let compression = compresses.then(|| name(setting.compression));
+    let writes = matches!(setting.scope, Scope::Disk | Scope::Write);
+    let files = writes.then(|| counted(setting.files as u64, "file"));
     let threads = setting
         .threads
         .map(|threads| counted(u64::from(threads), "thread"));

@@ -8,9 +8,9 @@ use windlass_report::{
 };
 
 use super::procedure::{describe, options};
-use super::{Advice, Prediction, Trial};
+use super::{Advice, Decision, Prediction, Trial};
 use crate::experiment::{megabytes, name};
-use crate::measure::Setting;
+use crate::measure::{Scope, Setting};
 use crate::present::{self, Outcome, limit, runs_json, stage_chart};
 
 /// The recommendation as commands.
@@ -25,7 +25,8 @@ impl Advice {
     /// All results, with the recommendation as commands.
     pub fn outcome(&self, statements: &Statements) -> Outcome {
         let trials = || {
-            let all = self.read.iter().chain(&self.transform).chain(&self.full);
+            let all = [&self.read, &self.write, &self.transform, &self.full];
+            let all = all.into_iter().flatten();
             all.chain([&self.confirmed])
         };
         let named = trials().map(|trial| (describe(&trial.setting), &trial.runs));
@@ -35,8 +36,10 @@ impl Advice {
         );
         let mut notes = vec![
             format!(
-                "Goal {}: {}. Fewer threads are preferred if they reach 97 % of the best, and \
-                 fewer files and the default MAXTRANSFERSIZE if they reach 95 %.",
+                "Goal {}: {}. Candidates run in turns. One drops out when it is worse with 95 % \
+                 confidence, the whole choice considered; of those that are left the fewest \
+                 threads or files and the default MAXTRANSFERSIZE are chosen. Fewer threads are \
+                 enough if they reach 97 % of the best, and fewer files if they reach 95 %.",
                 self.request.goal,
                 self.request.goal.words()
             ),
@@ -96,7 +99,11 @@ impl Advice {
             figure(
                 "throughput",
                 format!("{:.0} MB/s", prediction.rate),
-                format!("read ceiling {:.0} MB/s", self.ceiling()),
+                format!(
+                    "read ceiling {:.0} MB/s, write ceiling {:.0} MB/s",
+                    ceiling(&self.read),
+                    ceiling(&self.write)
+                ),
             ),
             figure(
                 "limited by",
@@ -107,10 +114,6 @@ impl Advice {
                 ),
             ),
         ]
-    }
-
-    fn ceiling(&self) -> f64 {
-        self.read.iter().map(Trial::rate).fold(0.0, f64::max)
     }
 
     fn recommendation_section(&self, statements: &Statements) -> Section {
@@ -150,18 +153,43 @@ impl Advice {
                 listing("T-SQL", &statements.tsql),
                 listing("Command line", &statements.command),
             ],
-            tables: vec![table.of("prediction", "The whole backup, predicted", [prediction])],
+            tables: vec![
+                table.of("prediction", "The whole backup, predicted", [prediction]),
+                self.decisions(),
+            ],
             ..Section::default()
         }
     }
 
+    /// What was chosen, and how sure that is.
+    fn decisions(&self) -> Table {
+        TableOf::default()
+            .column(Column::text("choice", "Choice"), |one: &&Decision| {
+                one.subject.clone()
+            })
+            .column(Column::text("chosen", "Chosen"), |one| one.chosen.clone())
+            .column(Column::text("certainty", "At 95 %"), |one| one.certainty)
+            .column(Column::text("others", "Not shown to be worse"), |one| {
+                one.others.join("; ")
+            })
+            .column(Column::number("rounds", "Runs", "", 0), |one| {
+                one.rounds as f64
+            })
+            .of("decisions", "How the settings were chosen", &self.decisions)
+    }
+
     fn read_section(&self) -> Section {
         Section {
-            heading: "1. Read".to_owned(),
+            heading: "1. Read, and write".to_owned(),
             text: vec![
-                "How fast the database can be read; no backup of it can be faster.".to_owned(),
+                "How fast the database can be read, and files be written without a backup around \
+                 them: no backup is faster than both allow."
+                    .to_owned(),
             ],
-            tables: vec![self.table("read", &self.read)],
+            tables: vec![
+                self.table("read", "Reading alone", &self.read),
+                self.table("write", "Writing alone", &self.write),
+            ],
             ..Section::default()
         }
     }
@@ -195,7 +223,6 @@ impl Advice {
                 })
                 .collect(),
         });
-        let ceiling = self.ceiling();
         Section {
             heading: "2. Read and compress".to_owned(),
             text: vec!["Which compression keeps up with reading, and how many threads that takes. Nothing is written.".to_owned()],
@@ -208,19 +235,15 @@ impl Advice {
                     unit: "MB/s".to_owned(),
                     decimals: 0,
                     series: series.collect(),
-                    mark: Some(Mark {
-                        label: format!("read ceiling: {ceiling:.0} MB/s"),
-                        value: ceiling,
-                    }),
+                    marks: vec![Mark::rate("read ceiling", ceiling(&self.read))],
                 }),
             }],
-            tables: vec![self.table("transform", &self.transform)],
+            tables: vec![self.table("transform", "Reading and compressing", &self.transform)],
             ..Section::default()
         }
     }
 
     fn full_section(&self) -> Section {
-        let ceiling = self.ceiling();
         let group = |trial: &Trial| BarGroup {
             label: options(&trial.setting),
             values: vec![Some(trial.runs.rate())],
@@ -230,19 +253,19 @@ impl Advice {
             text: vec!["The best compressions, and none, by number of files; then other transfer sizes with the best of them.".to_owned()],
             charts: vec![Chart {
                 title: "Throughput. Longer is better".to_owned(),
-                description: "One bar per setting; the dashed line is the read ceiling.".to_owned(),
+                description: "One bar per setting; the dashed lines are the ceilings.".to_owned(),
                 kind: ChartKind::Bars(Bars {
                     unit: "MB/s".to_owned(),
                     series: vec!["throughput".to_owned()],
                     groups: self.full.iter().map(group).collect(),
-                    mark: Some(Mark {
-                        label: format!("read ceiling: {ceiling:.0} MB/s"),
-                        value: ceiling,
-                    }),
+                    marks: vec![
+                        Mark::rate("read ceiling", ceiling(&self.read)),
+                        Mark::rate("write ceiling", ceiling(&self.write)),
+                    ],
                     ..Bars::default()
                 }),
             }],
-            tables: vec![self.table("full", &self.full)],
+            tables: vec![self.table("full", "Whole backups", &self.full)],
             ..Section::default()
         }
     }
@@ -278,8 +301,8 @@ impl Advice {
         }
     }
 
-    fn table(&self, key: &'static str, trials: &[Trial]) -> Table {
-        let ceiling = self.ceiling();
+    fn table(&self, key: &'static str, what: &str, trials: &[Trial]) -> Table {
+        let (read, write) = (ceiling(&self.read), ceiling(&self.write));
         TableOf::default()
             .column(Column::text("setting", "Setting"), |trial: &&Trial| {
                 options(&trial.setting)
@@ -294,8 +317,18 @@ impl Advice {
             )
             .column(
                 Column::number("times_read_only", "× read ceiling", "", 2),
-                move |trial| (ceiling > 0.0).then(|| trial.rate() / ceiling),
+                move |trial| (read > 0.0).then(|| trial.rate() / read),
             )
+            .column(
+                Column::number("times_write_only", "× write ceiling", "", 2),
+                move |trial| {
+                    let writes = matches!(trial.setting.scope, Scope::Disk | Scope::Write);
+                    (writes && write > 0.0).then(|| trial.rate() / trial.runs.ratio() / write)
+                },
+            )
+            .column(Column::number("rounds", "Runs", "", 0), |trial| {
+                trial.runs.iter().count() as f64
+            })
             .column(Column::number("cpu_percent", "CPU", "%", 0), |trial| {
                 trial.runs.cpu_percent()
             })
@@ -312,7 +345,7 @@ impl Advice {
             .marked(|trial| trial.is_chosen)
             .of(
                 key,
-                "Medians. What the next step goes on with is marked",
+                format!("{what}: medians. What the next step goes on with is marked"),
                 trials,
             )
     }
@@ -347,6 +380,11 @@ impl Advice {
         );
         extra
     }
+}
+
+/// The best of the trials that only read or only write.
+fn ceiling(trials: &[Trial]) -> f64 {
+    trials.iter().map(Trial::rate).fold(0.0, f64::max)
 }
 
 /// Seconds in human-readable form.

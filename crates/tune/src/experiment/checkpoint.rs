@@ -371,7 +371,7 @@ fn table(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Table {
             Column::number("times_large_pool", "× large pool", "", 2),
             large,
         )
-        .of("checkpoint", "Medians", lines)
+        .of("checkpoint", "Whole backups: medians", lines)
 }
 
 fn facts(conditions: &CheckpointConditions) -> Vec<Fact> {

@@ -5,7 +5,7 @@ use serde_json::Map;
 use windlass_codec::{Algorithm, Compression};
 use windlass_report::{BarGroup, Bars, Chart, ChartKind, Column, Report, Section, TableOf};
 
-use super::{Bench, megabytes, name};
+use super::{Bench, name};
 use crate::article::{QAT_FILES, QAT_SECONDS, ZstdArticle};
 use crate::error::Error;
 use crate::measure::{Scope, Setting};
@@ -89,17 +89,12 @@ fn label(setting: &Setting) -> String {
     format!("{}, {to}", name(setting.compression))
 }
 
+/// Throughput as measured; then the article's four charts, as ratios to `MS_XPRESS`: the machines differ.
 fn overview(disk: &[&Line], nul: &[&Line]) -> Section {
     let rate = |line: &&Line| Some(line.runs.rate());
     let rates = disk.iter().zip(nul).map(|(disk, nul)| BarGroup {
         label: name(disk.setting.compression),
         values: vec![rate(disk), rate(nul)],
-    });
-    let sizes = disk.iter().map(|line| BarGroup {
-        label: name(line.setting.compression),
-        values: vec![Some(windlass_report::Spread::exact(megabytes(
-            line.runs.stored_bytes(),
-        )))],
     });
     let best = disk.iter().max_by(|a, b| {
         let rate = |line: &Line| line.runs.rate().median;
@@ -108,37 +103,91 @@ fn overview(disk: &[&Line], nul: &[&Line]) -> Section {
     let fastest = best.map_or_else(String::new, |line| {
         format!(" Fastest to a file: {}.", name(line.setting.compression))
     });
-    let chart = |title: &str, description: String, bars: Bars| Chart {
-        title: title.to_owned(),
-        description,
-        kind: ChartKind::Bars(bars),
+    let rates = Chart {
+        title: "Throughput: megabytes of the database per second. Longer is better".to_owned(),
+        description: format!("For each compression, one bar to a file and one to NUL.{fastest}"),
+        kind: ChartKind::Bars(Bars {
+            unit: "MB/s".to_owned(),
+            series: vec!["to a file".to_owned(), "to NUL".to_owned()],
+            groups: rates.collect(),
+            ..Bars::default()
+        }),
     };
+    let article = |of: fn(&ZstdArticle) -> f64| {
+        move |line: &Line| ZstdArticle::of(line.setting.compression).map(|line| of(&line))
+    };
+    let cpu = |line: &Line| line.runs.cpu_percent();
+    let charts = [
+        (
+            "Size of the backup",
+            compared(
+                disk,
+                |line| 1.0 / line.runs.ratio(),
+                article(|of| of.gigabytes),
+            ),
+        ),
+        ("CPU", compared(disk, cpu, article(|of| of.cpu_percent))),
+        (
+            "Throughput",
+            compared(
+                disk,
+                |line| line.runs.rate().median,
+                article(|of| of.disk_rate),
+            ),
+        ),
+        (
+            "Time",
+            compared(
+                disk,
+                |line| 1.0 / line.runs.rate().median,
+                article(|of| 1.0 / of.disk_rate),
+            ),
+        ),
+    ];
+    let charts = charts
+        .into_iter()
+        .filter_map(|(what, bars)| Some(beside(what, bars?)));
     Section {
         heading: "At a glance".to_owned(),
-        charts: vec![
-            chart(
-                "Throughput: megabytes of the database per second. Longer is better",
-                format!("For each compression, one bar to a file and one to NUL.{fastest}"),
-                Bars {
-                    unit: "MB/s".to_owned(),
-                    series: vec!["to a file".to_owned(), "to NUL".to_owned()],
-                    groups: rates.collect(),
-                    ..Bars::default()
-                },
-            ),
-            chart(
-                "Size of the backup. Shorter is better",
-                "One bar per compression.".to_owned(),
-                Bars {
-                    unit: "MB".to_owned(),
-                    decimals: 1,
-                    series: vec!["size".to_owned()],
-                    groups: sizes.collect(),
-                    ..Bars::default()
-                },
-            ),
-        ],
+        charts: std::iter::once(rates).chain(charts).collect(),
         ..Section::default()
+    }
+}
+
+/// For each compression a bar of ours and one of the article's, relative to `MS_XPRESS`. Without compression the
+/// rate is many times theirs and would hide the differences between them, so it is left out, as in the article.
+fn compared(
+    lines: &[&Line],
+    ours: impl Fn(&Line) -> f64,
+    article: impl Fn(&Line) -> Option<f64>,
+) -> Option<Bars> {
+    let compressed = |line: &&&Line| line.setting.compression != Compression::NONE;
+    let is_baseline = |line: &&&Line| line.setting.compression == Compression::MS_XPRESS;
+    let baseline = lines.iter().find(is_baseline)?;
+    let article_baseline = article(baseline)?;
+    let exact = |value: f64| windlass_report::Spread::exact(value);
+    let group = |line: &&Line| BarGroup {
+        label: name(line.setting.compression),
+        values: vec![
+            Some(exact(ours(line) / ours(baseline))),
+            article(line).map(|value| exact(value / article_baseline)),
+        ],
+    };
+    Some(Bars {
+        unit: "MS_XPRESS is 1".to_owned(),
+        decimals: 2,
+        series: vec!["here".to_owned(), "article".to_owned()],
+        groups: lines.iter().filter(compressed).map(group).collect(),
+        ..Bars::default()
+    })
+}
+
+fn beside(what: &str, bars: Bars) -> Chart {
+    Chart {
+        title: format!("{what}, relative to MS_XPRESS, here and in the article"),
+        description: "For each compression one bar for this machine and one for the article's."
+            .to_owned(),
+        kind: ChartKind::Bars(bars),
     }
 }
 
@@ -217,8 +266,12 @@ fn qat_section(lines: &[&Line]) -> Section {
             Column::number("article_times_ms_xpress", "article: × MS_XPRESS", "", 2),
             article,
         );
+    let of_article = |line: &Line| article(&line).map(|times| 1.0 / times);
+    let time = |line: &Line| line.runs.seconds().median;
+    let chart = compared(lines, time, of_article).map(|bars| beside("Time to four files", bars));
     Section {
         heading: "QAT_DEFLATE and MS_XPRESS, four files".to_owned(),
+        charts: chart.into_iter().collect(),
         tables: vec![table.of("qat", "To four files: medians", lines.iter().copied())],
         ..Section::default()
     }

@@ -47,9 +47,16 @@ impl Grid<'_> {
 }
 
 pub(super) fn run(bench: &Bench<'_>, grid: &Grid<'_>) -> Result<Outcome, Error> {
-    let ceiling = Setting::new(Scope::Read, Compression::NONE);
+    let read = Setting::new(Scope::Read, Compression::NONE);
     let options = grid.options();
-    let mut settings = vec![ceiling];
+    let mut settings = vec![read];
+    let ends = [grid.files.first(), grid.files.last()];
+    settings.extend(ends.into_iter().flatten().map(|files| Setting {
+        files: *files,
+        ..Setting::new(Scope::Write, Compression::NONE)
+    }));
+    settings.dedup();
+    let ceilings = settings.len();
     for files in grid.files {
         settings.extend(options.iter().map(|options| grid.setting(*files, *options)));
     }
@@ -59,17 +66,24 @@ pub(super) fn run(bench: &Bench<'_>, grid: &Grid<'_>) -> Result<Outcome, Error> 
         })
     })?;
     let lines: Vec<(Setting, Runs)> = settings.into_iter().zip(runs).collect();
-    let (ceiling, lines) = match lines.split_first() {
-        Some(((_, ceiling), lines)) => (ceiling.rate().median, lines),
-        None => (0.0, lines.as_slice()),
+    let named = lines.iter().map(|(setting, runs)| (label(setting), runs));
+    let (ceilings, lines) = lines.split_at(ceilings);
+    let best = |scope: Scope| {
+        let rates = ceilings
+            .iter()
+            .filter(|(setting, _)| setting.scope == scope);
+        rates
+            .map(|(_, runs)| runs.rate().median)
+            .fold(0.0, f64::max)
     };
     let results = Results {
         grid,
         options: &options,
+        ceilings,
         lines,
-        ceiling,
+        read: best(Scope::Read),
+        write: best(Scope::Write),
     };
-    let named = lines.iter().map(|(setting, runs)| (label(setting), runs));
     Ok(Outcome {
         kind: "devices",
         report: Report {
@@ -82,6 +96,7 @@ pub(super) fn run(bench: &Bench<'_>, grid: &Grid<'_>) -> Result<Outcome, Error> 
             sections: vec![results.section(), article_section(), results.stages()],
             notes: vec![
                 "Article: SQL Server Backup I/O Performance (Linchi Shea, 2007). SQL Server kept too few requests in flight, so that one file did not reach what the drive could do; here one file should.".to_owned(),
+                "× write only compares what went to the files with writing alone. When the same drive is read and written, both ceilings share it.".to_owned(),
             ],
             ..Report::default()
         },
@@ -94,6 +109,8 @@ fn label(setting: &Setting) -> String {
     let size = |bytes: Option<u32>| bytes.map_or_else(|| "default".to_owned(), short_size);
     match setting.scope {
         Scope::Read => "read only".to_owned(),
+        Scope::Write if setting.files == 1 => "write only, 1 file".to_owned(),
+        Scope::Write => format!("write only, {} files", setting.files),
         _ => format!(
             "{} {}, BLOCKSIZE {}, MAXTRANSFERSIZE {}",
             setting.files,
@@ -113,7 +130,11 @@ struct Results<'a> {
     grid: &'a Grid<'a>,
     options: &'a [(u32, u32)],
     lines: &'a [(Setting, Runs)],
-    ceiling: f64,
+    /// Only reading, and only writing.
+    ceilings: &'a [(Setting, Runs)],
+    /// Their best rates.
+    read: f64,
+    write: f64,
 }
 
 impl Results<'_> {
@@ -136,9 +157,14 @@ impl Results<'_> {
     fn figures(&self) -> Vec<Figure> {
         let mut figures = vec![Figure {
             label: "read only".to_owned(),
-            value: format!("{:.0} MB/s", self.ceiling),
+            value: format!("{:.0} MB/s", self.read),
             detail: "nothing is written".to_owned(),
         }];
+        figures.push(Figure {
+            label: "write only".to_owned(),
+            value: format!("{:.0} MB/s", self.write),
+            detail: "from memory, without a backup".to_owned(),
+        });
         let mut add = |label: &str, line: Option<&(Setting, Runs)>| {
             if let Some((setting, runs)) = line {
                 figures.push(Figure {
@@ -159,7 +185,7 @@ impl Results<'_> {
     fn section(&self) -> Section {
         let series = self.options.iter().map(|options| Series {
             name: format!(
-                "BLOCKSIZE {}, MAXTRANSFERSIZE {}",
+                "{} blocks, {} transfers",
                 short_size(options.0),
                 short_size(options.1)
             ),
@@ -174,8 +200,8 @@ impl Results<'_> {
             heading: "Throughput".to_owned(),
             charts: vec![Chart {
                 title: "Throughput by number of files. Higher is better".to_owned(),
-                description: "One line per BLOCKSIZE and MAXTRANSFERSIZE; the dashed line is \
-                              reading only."
+                description: "One line per BLOCKSIZE and MAXTRANSFERSIZE; the dashed lines are \
+                              reading only and writing only."
                     .to_owned(),
                 kind: ChartKind::Lines(Lines {
                     step_name: "files".to_owned(),
@@ -183,20 +209,33 @@ impl Results<'_> {
                     unit: "MB/s".to_owned(),
                     decimals: 0,
                     series: series.collect(),
-                    mark: Some(Mark {
-                        label: format!("read only: {:.0} MB/s", self.ceiling),
-                        value: self.ceiling,
-                    }),
+                    marks: vec![
+                        Mark::rate("read only", self.read),
+                        Mark::rate("write only", self.write),
+                    ],
                 }),
             }],
-            tables: vec![self.table()],
+            tables: vec![self.ceilings(), self.table()],
             ..Section::default()
         }
     }
 
+    /// What the drives do without a backup: no row of the next table can be better than both of its ends.
+    fn ceilings(&self) -> Table {
+        let table = TableOf::default().column(
+            Column::text("run", "Run"),
+            |(setting, _): &&(Setting, Runs)| label(setting),
+        );
+        run_columns(table, |(_, runs)| runs).of(
+            "ceilings",
+            "What the drives do without a backup: medians",
+            self.ceilings,
+        )
+    }
+
     fn table(&self) -> Table {
         let best = self.best(|_| true).map(|(_, runs)| runs.rate().median);
-        let ceiling = self.ceiling;
+        let (read, write) = (self.read, self.write);
         let options = |setting: &Setting| {
             (
                 setting.block_bytes.unwrap_or_default(),
@@ -229,7 +268,11 @@ impl Results<'_> {
         run_columns(table, |(_, runs)| runs)
             .column(
                 Column::number("times_read_only", "× read only", "", 2),
-                move |(_, runs)| (ceiling > 0.0).then(|| runs.rate().median / ceiling),
+                move |(_, runs)| (read > 0.0).then(|| runs.rate().median / read),
+            )
+            .column(
+                Column::number("times_write_only", "× write only", "", 2),
+                move |(_, runs)| (write > 0.0).then(|| runs.rate().median / runs.ratio() / write),
             )
             .column(
                 Column::number("times_one_file", "× one file", "", 2),
@@ -243,7 +286,11 @@ impl Results<'_> {
                 article,
             )
             .marked(move |(_, runs)| best.is_some_and(|best| runs.rate().median >= best))
-            .of("devices", "Medians. The fastest is marked", self.lines)
+            .of(
+                "devices",
+                "Backups by files and sizes: medians. The fastest is marked",
+                self.lines,
+            )
     }
 
     fn stages(&self) -> Section {

@@ -145,7 +145,11 @@ fn results(compressions: &[Compression], lines: &[Line]) -> Section {
                 ..Bars::default()
             }),
         }],
-        tables: vec![table.of("restore", "Medians", lines)],
+        tables: vec![table.of(
+            "restore",
+            "Backup, verification and restore: medians",
+            lines,
+        )],
         ..Section::default()
     }
 }

@@ -75,7 +75,7 @@ fn label(setting: &Setting) -> String {
         Scope::Read => "read only".to_owned(),
         Scope::Transform => format!("no write, {}{threads}", name(setting.compression)),
         Scope::Nul => format!("NUL, {}{threads}", name(setting.compression)),
-        Scope::Disk => format!("file, {}{threads}", name(setting.compression)),
+        Scope::Disk | Scope::Write => format!("file, {}{threads}", name(setting.compression)),
     }
 }
 
@@ -137,7 +137,7 @@ impl Results<'_> {
                 "The highest rate that any backup of this database can reach on this machine."
                     .to_owned(),
             ],
-            tables: vec![table.of("read", "Medians", self.of(Scope::Read))],
+            tables: vec![table.of("read", "Reading alone: medians", self.of(Scope::Read))],
             ..Section::default()
         }
     }
@@ -164,18 +164,15 @@ impl Results<'_> {
                     unit: "MB/s".to_owned(),
                     decimals: 0,
                     series: series.collect(),
-                    mark: Some(Mark {
-                        label: format!("read only: {:.0} MB/s", self.ceiling),
-                        value: self.ceiling,
-                    }),
+                    marks: vec![Mark::rate("read only", self.ceiling)],
                 }),
             }],
-            tables: vec![self.table(scope, key)],
+            tables: vec![self.table(scope, heading, key)],
             ..Section::default()
         }
     }
 
-    fn table(&self, scope: Scope, key: &'static str) -> Table {
+    fn table(&self, scope: Scope, heading: &str, key: &'static str) -> Table {
         let best = self.best(scope).map(|(_, runs)| runs.rate().median);
         let ceiling = self.ceiling;
         let table = TableOf::default()
@@ -200,7 +197,11 @@ impl Results<'_> {
                 },
             )
             .marked(move |(_, runs)| best.is_some_and(|best| runs.rate().median >= best))
-            .of(key, "Medians. The fastest is marked", self.of(scope))
+            .of(
+                key,
+                format!("{heading}: medians. The fastest is marked"),
+                self.of(scope),
+            )
     }
 
     fn limits(&self) -> Section {

@@ -32,10 +32,10 @@ fn bars(labels: &[String], series: usize) -> ChartKind {
         decimals: 1,
         series: (0..series).map(|index| format!("{index} {LONG}")).collect(),
         groups: labels.iter().enumerate().map(group).collect(),
-        mark: Some(Mark {
+        marks: vec![Mark {
             label: format!("read only: {LONG}"),
             value: 1311.0,
-        }),
+        }],
     })
 }
 
@@ -52,10 +52,10 @@ fn lines(steps: usize, series: usize) -> ChartKind {
         unit: "MB/s".to_owned(),
         decimals: 0,
         series: (0..series).map(line).collect(),
-        mark: Some(Mark {
+        marks: vec![Mark {
             label: "read only: 1311 MB/s".to_owned(),
             value: 1311.0,
-        }),
+        }],
     })
 }
 
@@ -103,7 +103,7 @@ fn times(points: usize, series: usize) -> ChartKind {
         unit: "MB".to_owned(),
         decimals: 1,
         series: (0..series).map(line).collect(),
-        mark: None,
+        marks: Vec::new(),
     })
 }
 

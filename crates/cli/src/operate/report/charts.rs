@@ -101,7 +101,7 @@ pub(super) fn of_database(subjects: &Subjects<'_>, subject: &Subject<'_>) -> Vec
                 unit: unit.to_owned(),
                 decimals,
                 series,
-                mark: None,
+                marks: Vec::new(),
             }),
         })
         .collect()
