@@ -338,6 +338,7 @@ impl Drop for DiskWriter {
 fn open_staging(target: &Path, start: Start) -> io::Result<(DirectFile, Option<Metadata>)> {
     unused_at(target)?;
     refuse_fixed(target)?;
+    own::refuse_database(&staging_path(target))?;
     let file = own::claim(&staging_path(target)).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => busy(FlockOperation::NonBlockingLockExclusive),
         _ => error,

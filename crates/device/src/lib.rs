@@ -22,6 +22,7 @@ mod transfer;
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,6 +162,13 @@ pub trait DeviceReader: Send + Sync + fmt::Debug {
     /// [`DeviceReader::read_at`] works.
     fn file(&self) -> Option<&Arc<DirectFile>> {
         None
+    }
+
+    /// The parts of the family for which its file stores nothing, so that they read as zeros: something else
+    /// truncated the file, unless zeros were written there and the file system does not store those. Empty
+    /// if the file system does not tell.
+    fn holes(&self) -> Result<Vec<Range<u64>>, Error> {
+        Ok(Vec::new())
     }
 
     /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end.

@@ -252,6 +252,14 @@ fn hold(file: &File, path: &Path) -> io::Result<()> {
     }
 }
 
+/// Lets readers that lock the file in; it is still claimed by nobody else.
+pub fn share(held: &File) -> io::Result<()> {
+    Ok(rustix::fs::flock(
+        held,
+        FlockOperation::NonBlockingLockShared,
+    )?)
+}
+
 /// Opens a file of an earlier run for reading.
 ///
 /// # Errors
@@ -353,6 +361,53 @@ pub fn refuse_special(database: &Path) -> io::Result<()> {
             }
             // Whoever opens it reports it.
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The first bytes of every SQLite database.
+const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Refuses to remove a SQLite database of this name in the belief that an earlier run left it. For files that
+/// never are databases themselves.
+///
+/// # Errors
+/// `AlreadyExists`; those of reading it.
+pub fn refuse_database(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    // Nothing that a link leads to is ever removed.
+    let Ok((file, _)) = open_regular(path, options.read(true), OFlags::NOFOLLOW) else {
+        return Ok(());
+    };
+    let mut head = Vec::with_capacity(SQLITE_MAGIC.len());
+    file.take(SQLITE_MAGIC.len() as u64)
+        .read_to_end(&mut head)?;
+    if head != SQLITE_MAGIC {
+        return Ok(());
+    }
+    let reason = format!(
+        "'{}' is a SQLite database under a name for temporary files; rename it",
+        path.display()
+    );
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, reason))
+}
+
+/// Refuses a new database at a name beside which SQLite would find a log or a journal: it would apply that
+/// to the new file as soon as somebody opens it.
+///
+/// # Errors
+/// `AlreadyExists` with the name of the file.
+pub fn refuse_left_log(database: &Path) -> io::Result<()> {
+    for part in ["-journal", "-wal"] {
+        let path = beside(database, part);
+        if is_there(&path) {
+            let reason = format!(
+                "'{}' exists, and SQLite would apply it to a new database of this name; move it away if \
+                 no program needs it, or choose another name",
+                path.display()
+            );
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
         }
     }
     Ok(())

@@ -79,7 +79,7 @@ impl Family {
     }
 
     /// Reads from the family in small pieces.
-    fn read<T>(
+    pub(crate) fn read<T>(
         &self,
         work: impl FnOnce(&FamilyReader<'_>) -> Result<T, MediaError>,
     ) -> Result<T, Error> {
@@ -378,6 +378,12 @@ impl MediaSet {
             position,
             count: self.set_count(),
         }
+    }
+
+    /// Bytes of the first family up to the end of its last complete set, which an append leaves as they are.
+    pub fn kept_bytes(&self) -> u64 {
+        let listing = &self.families[0].listing;
+        listing.append_position(listing.complete_sets()).offset
     }
 
     /// Number of sets, counted from the first, that are complete on every family.

@@ -156,7 +156,8 @@ impl<'a> NewKeyFile<'a> {
                 continue;
             };
             let beside = own::beside(&path, ".new");
-            let file = own::claim_file(&beside).map_err(|error| failed(&path, error))?;
+            let file = own::refuse_database(&beside).and_then(|()| own::claim_file(&beside));
+            let file = file.map_err(|error| failed(&path, error))?;
             claimed.push(Self {
                 file,
                 path,

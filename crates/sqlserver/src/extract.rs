@@ -88,6 +88,7 @@ pub fn extract(
     if to.symlink_metadata().is_ok() {
         return Err(Error::Exists(to.to_owned()));
     }
+    refuse_log(to, format)?;
     let failed = |error| Error::backup(Path::new("the database"), error);
     let database = Database::open(source).map_err(failed)?;
     let tables = chosen(&database, wanted)?;
@@ -100,11 +101,15 @@ pub fn extract(
             return Err(Error::Exists(unfinished));
         }
         Format::Csv => None,
-        Format::Sqlite => Some(claim(&unfinished)?),
+        Format::Sqlite => {
+            refuse_log(&unfinished, format)?;
+            Some(claim(&unfinished)?)
+        }
     };
     let written = write(source, &database, &tables, &unfinished, format);
     let written = written.and_then(|tables| {
         sync(&unfinished)?;
+        refuse_log(to, format)?;
         directory::take_name(&unfinished, to).map_err(|error| Error::file(to, error))?;
         Ok(tables)
     });
@@ -120,6 +125,13 @@ pub fn extract(
         tables: written?,
         problems: database.problems.texts.clone(),
     })
+}
+
+fn refuse_log(to: &Path, format: Format) -> Result<(), Error> {
+    match format {
+        Format::Sqlite => own::refuse_left_log(to).map_err(|error| Error::file(to, error)),
+        Format::Csv => Ok(()),
+    }
 }
 
 /// An empty file that SQLite writes: nobody else takes its name, or removes it, while it is held.

@@ -180,4 +180,19 @@ fn one_table_becomes_csv_and_nothing_that_exists_is_touched() {
     );
     assert!(matches!(none, Err(Error::NoSuchTable(_))), "{none:?}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    // SQLite would apply what is left beside the name to the new file.
+    for left in ["x.db-wal", "x.db-journal", "x.db.extracting-journal"] {
+        let left = folder.path().join(left);
+        std::fs::write(&left, "of another database").unwrap();
+        let beside = extract(
+            &mut source,
+            &folder.path().join("x.db"),
+            Format::Sqlite,
+            &[],
+        );
+        let error = beside.unwrap_err().to_string();
+        assert!(error.contains("SQLite would apply it"), "{error}");
+        std::fs::remove_file(left).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

@@ -221,4 +221,19 @@ BACKUP DATABASE x TO DISK = 'D:\\x.bak'",
     assert_eq!(again.code, Some(1));
     let over = place.run(&["export", "x", "--to", "plain.db", "--instance", &instance]);
     assert_eq!(over.code, Some(1), "an export overwrites nothing");
+    // SQLite would apply what is left beside the name to the new file.
+    for left in ["-wal", "-journal"] {
+        let left = place.path(&format!("new.db{left}"));
+        std::fs::write(&left, "of another database").expect("a file");
+        let beside = place.run(&["export", "x", "--to", "new.db", "--instance", &instance]);
+        assert_eq!(beside.code, Some(1));
+        assert!(
+            beside.err.contains("SQLite would apply it"),
+            "{}",
+            beside.err
+        );
+        assert!(!place.path("new.db").exists());
+        std::fs::remove_file(left).expect("it");
+    }
+    place.succeed(&["export", "x", "--to", "new.db", "--instance", &instance]);
 }

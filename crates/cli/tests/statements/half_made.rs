@@ -227,3 +227,35 @@ fn a_restore_that_waits_for_another_instance_is_neither_replaced_unasked_nor_dro
         assert!(!place.path("t.db").exists());
     }
 }
+
+#[test]
+fn a_database_under_the_name_of_a_temporary_file_is_not_removed() {
+    let place = Place::new();
+    let named = ["z.windlass-new", "z.keys.new", "copies/z.windlass-copy"];
+    std::fs::create_dir(place.path("copies")).expect("a folder");
+    for name in named {
+        std::fs::copy(place.path("app.db"), place.path(name)).expect("a database");
+    }
+    let backup = place.run(&["backup", "z.windlass-new", "--to", "z"]);
+    assert_eq!(backup.code, Some(1));
+    assert!(backup.err.contains("rename it"), "{}", backup.err);
+    std::fs::rename(place.path(named[0]), place.path("kept")).expect("a database");
+    let attach = format!("EXEC sp_attach_db 'kept', '{}'", place.text("kept"));
+    succeed(&place, &attach);
+    let command = format!(
+        "BACKUP DATABASE kept TO DISK = '{}' WITH COPYTO = '{}'",
+        place.text("z"),
+        place.text("copies")
+    );
+    let copy = place.run(&[
+        "sqlbackup",
+        "-SQL",
+        &command,
+        "--instance",
+        &place.text("instance"),
+    ]);
+    assert!(copy.out.contains("rename it"), "{}", copy.out);
+    for name in [named[1], named[2], "kept"] {
+        assert!(place.path(name).exists(), "{name}");
+    }
+}

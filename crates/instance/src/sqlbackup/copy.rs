@@ -1,7 +1,7 @@
 //! Works on the queue of copies: each copy appears under its name only when it is complete.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead as _, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,9 @@ use crate::{Session, overwriting};
 
 /// Suffix of an incomplete copy's name.
 const STAGING_SUFFIX: &str = ".windlass-copy";
+
+/// Bytes of each file that are compared at a time.
+const COMPARED_BYTES: usize = 1 << 20;
 
 /// Maximum time between two attempts, in minutes.
 const MINUTES_BETWEEN_ATTEMPTS_MAX: u32 = 60;
@@ -98,7 +101,6 @@ fn allow(session: &Session, copy: &QueuedCopy) -> Result<(), String> {
 
 /// Copies a file under a temporary name, syncs it, checks its headers, and renames it.
 fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
-    check_replaced(copy)?;
     let folder = directory::parent(&copy.target);
     if makes_folders {
         directory::create(&folder)?;
@@ -112,17 +114,20 @@ fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
             ),
         ));
     }
-    let mut staging = copy.target.clone().into_os_string();
-    staging.push(STAGING_SUFFIX);
-    let staging = PathBuf::from(staging);
-    let result = fill(&copy.source, &staging, &copy.target)
-        // Another copy may have come meanwhile.
-        .and_then(|()| check_replaced(copy))
-        .and_then(|()| directory::replace(&staging, &copy.target));
-    if result.is_err() {
-        drop(std::fs::remove_file(&staging));
+    let beside = own::beside(&copy.target, STAGING_SUFFIX);
+    own::refuse_database(&beside)?;
+    // While it is held, nobody else makes a copy of this name, or gives the name to one.
+    let held = own::claim_file(&beside)?;
+    let made = check_replaced(copy)
+        .and_then(|()| fill(&copy.source, &held, &beside, &copy.target))
+        .and_then(|()| match own::is_there(&copy.target) {
+            true => own::replace_name(&held, &beside, &copy.target),
+            false => own::take_name(&held, &beside, &copy.target),
+        });
+    if made.is_err() {
+        drop(own::remove_held(&held, &beside));
     }
-    result
+    made
 }
 
 /// Refuses to replace a file, unless that was asked for, or it is an earlier state of the same one: the same
@@ -150,7 +155,36 @@ fn check_replaced(copy: &QueuedCopy) -> io::Result<()> {
         let reason = "holds backup sets that this backup file does not have".to_owned();
         return refused(reason);
     }
-    Ok(())
+    match first_difference(&copy.source, &copy.target, earlier.bytes)? {
+        None => Ok(()),
+        Some(at) => refused(format!(
+            "differs from this backup file at byte {at}, in backup sets that both have: one of the two is \
+             damaged, so the copy is kept. Verify both"
+        )),
+    }
+}
+
+/// Offset of the first of `bytes` bytes in which two files differ.
+fn first_difference(one: &Path, other: &Path, bytes: u64) -> io::Result<Option<u64>> {
+    let mut one = BufReader::with_capacity(COMPARED_BYTES, File::open(one)?);
+    let mut other = BufReader::with_capacity(COMPARED_BYTES, File::open(other)?);
+    let mut at = 0;
+    while at < bytes {
+        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        let count = left.len().min(right.len()).min((bytes - at) as usize);
+        let differs =
+            (left[..count].iter().zip(&right[..count])).position(|(left, right)| left != right);
+        if let Some(place) = differs {
+            return Ok(Some(at + place as u64));
+        }
+        if count == 0 {
+            return Ok(Some(at));
+        }
+        one.consume(count);
+        other.consume(count);
+        at += count as u64;
+    }
+    Ok(None)
 }
 
 /// What identifies the content of a backup file.
@@ -159,6 +193,8 @@ struct Headers {
     media_set: Guid,
     family: u16,
     sets: Vec<Guid>,
+    /// Bytes up to the end of the last complete set: an append leaves them as they are.
+    bytes: u64,
 }
 
 impl Headers {
@@ -169,23 +205,23 @@ impl Headers {
             media_set: media.header().media_set_guid,
             family: media.header().family_number,
             sets: sets.iter().map(|set| set.configuration.set_guid).collect(),
+            bytes: media.kept_bytes(),
         })
     }
 }
 
 /// Fills the staging file. Users who could read the replaced file can read the copy.
-fn fill(source: &Path, staging: &Path, target: &Path) -> io::Result<()> {
+fn fill(source: &Path, mut to: &File, beside: &Path, target: &Path) -> io::Result<()> {
     let address = DeviceAddress::disk(source);
     // While it is open for reading, no backup can write to the source.
     let _unchanged = address.open_reader().map_err(io::Error::other)?;
     let mut from = File::open(source)?;
-    let mut to = own::create(staging)?;
     let length = from.metadata()?.len();
     let copied = io::copy(&mut from, &mut to)?;
     if let Ok(replaced) = std::fs::symlink_metadata(target)
         && replaced.is_file()
     {
-        output::keep(&to, &replaced)?;
+        output::keep(to, &replaced)?;
     }
     to.sync_all()?;
     if copied != length {
@@ -193,7 +229,8 @@ fn fill(source: &Path, staging: &Path, target: &Path) -> io::Result<()> {
             "{copied} of {length} bytes arrived"
         )));
     }
-    if Headers::read(source)? != Headers::read(staging)? {
+    own::share(to)?;
+    if Headers::read(source)? != Headers::read(beside)? {
         return Err(io::Error::other(
             "the content of the copy differs from the backup",
         ));

@@ -1,5 +1,7 @@
 //! Where a set may be appended: all copies of all families must have the same sets.
 
+use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -447,6 +449,76 @@ fn a_medium_that_was_lost_or_changed_while_it_was_written_holds_no_backup() {
             let case = format!("{overwrite:?} {way}");
             let error = failed.expect_err(&case).to_string();
             assert!(error.contains("2.bak"), "{case}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_medium_that_was_cut_while_it_was_written_and_then_written_further_holds_no_backup() {
+    let Folder { folder, database } = prepared(60_000);
+    let devices = devices(folder.path(), &["1.bak"]);
+    let append = request(&devices, Compression::NONE);
+    back_up(&database, &append);
+    let medium = folder.path().join("1.bak");
+    let first_set = std::fs::read(&medium).unwrap();
+    for kept in [
+        first_set.len() as u64,
+        first_set.len() as u64 + 20_000,
+        12_288,
+    ] {
+        std::fs::write(&medium, &first_set).unwrap();
+        let cut = || {
+            let file = std::fs::File::options().write(true).open(&medium);
+            file.and_then(|file| file.set_len(kept)).unwrap();
+        };
+        let cutter = Cutter {
+            cut: Mutex::new(Some(&cut)),
+        };
+        let failed = backup(&append, snapshot(&database), &cutter);
+        let error = failed.expect_err("a part of it is lost").to_string();
+        assert!(error.contains("1.bak"), "{kept}: {error}");
+    }
+}
+
+#[test]
+fn zeros_that_a_file_system_does_not_store_are_not_lost() {
+    let Folder { folder, database } = prepared(9000);
+    let devices = devices(folder.path(), &["1.bak"]);
+    let append = request(&devices, Compression::NONE);
+    back_up(&database, &append);
+    let zeros = vec![0; 4 << 20];
+    let mut file = std::fs::File::options()
+        .append(true)
+        .open(&database)
+        .unwrap();
+    file.write_all(&zeros).unwrap();
+    let punch = |path: &Path| {
+        // What such a file system does by itself.
+        let bytes = std::fs::read(path).unwrap();
+        let file = std::fs::File::create(path).unwrap();
+        for (at, page) in (0..).step_by(4096).zip(bytes.chunks(4096)) {
+            if page.iter().any(|byte| *byte != 0) {
+                file.write_all_at(page, at).unwrap();
+            }
+        }
+        file.set_len(bytes.len() as u64).unwrap();
+    };
+    back_up(&database, &append);
+    punch(&folder.path().join("1.bak"));
+    back_up(&database, &append);
+}
+
+/// Cuts a medium when half of the backup is written.
+struct Cutter<'a> {
+    cut: Mutex<Option<&'a (dyn Fn() + Sync)>>,
+}
+
+impl Observer for Cutter<'_> {
+    fn progress(&self, done: u64, total: u64, _: u64) {
+        if done > total / 2
+            && let Some(cut) = self.cut.lock().unwrap().take()
+        {
+            cut();
         }
     }
 }

@@ -26,7 +26,7 @@ const WORKERS: usize = 8;
 /// empty database.
 ///
 /// # Errors
-/// If `target` exists, a page cannot be read, or the disk refuses. Nothing is left at `target`
+/// If `target` or a log of it exists, a page cannot be read, or the disk refuses. Nothing is left at `target`
 /// then.
 pub fn export(database: &Arc<Database>, target: &Path) -> Result<u64> {
     if target.exists() {
@@ -36,11 +36,15 @@ pub fn export(database: &Arc<Database>, target: &Path) -> Result<u64> {
             reason: "the file exists and is not overwritten".to_owned(),
         });
     }
+    let refuse_log =
+        || own::refuse_left_log(target).map_err(|error| io_error("export to", target, &error));
+    refuse_log()?;
     let beside = unnamed(target);
     // Replaces what a killed export left; nobody else makes a file of this name until it has it.
     let file = own::claim(&beside).map_err(|error| io_error("create", target, &error))?;
     let held = Claimed::new(file);
     let bytes = write(database, &held.file)?;
+    refuse_log()?;
     own::take_name(held.file.as_file(), &beside, target)
         .map_err(|error| io_error("rename to", target, &error))?;
     held.keep();
