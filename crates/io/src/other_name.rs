@@ -1,4 +1,5 @@
-//! Other names that a file has: hard links, and the place from which it was mounted.
+//! Other names that a file has: hard links, the place from which it was mounted, and a mounted overlay
+//! that shows it.
 //!
 //! `SQLite` finds the log and the journal of a database beside the name by which it was opened. They
 //! stay unseen by whoever uses another name. And a rename gives a file's name to another file; the other
@@ -6,12 +7,13 @@
 //!
 //! Source: proc(5), `/proc/PID/mountinfo` and `/proc/PID/fdinfo`.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxAttributes, StatxFlags};
 
@@ -22,6 +24,9 @@ use crate::directory;
 pub enum OtherName {
     /// It is itself a mount point: its folder here is not the one it was made in.
     Mount,
+    /// It is in a layer of an overlay that is mounted, as those of containers are: programs use it by the
+    /// mount's name, and locks taken there are not seen here.
+    Layer,
     /// It has this many hard links.
     Links(u64),
 }
@@ -32,6 +37,10 @@ impl fmt::Display for OtherName {
             Self::Mount => f.write_str(
                 "is itself a mount point (as with docker -v FILE:FILE), so that its folder here is \
                  not the one it was made in",
+            ),
+            Self::Layer => f.write_str(
+                "is in a layer of a mounted overlay (as that of a container), where the locks of the \
+                 programs that use the mount are not seen",
             ),
             Self::Links(links) => write!(f, "has {links} names (hard links)"),
         }
@@ -51,18 +60,21 @@ pub fn of(path: &Path) -> io::Result<Option<OtherName>> {
     };
     let folder = std::fs::canonicalize(directory::parent(path))?;
     let path = folder.join(path.file_name().unwrap_or_default());
-    if is_mounted(&path, file.dev()) {
+    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    if is_mounted(&path, file.dev(), &table) {
         return Ok(Some(OtherName::Mount));
+    }
+    if is_in_layer(&path, &table) {
+        return Ok(Some(OtherName::Layer));
     }
     let links = file.nlink();
     Ok((file.is_file() && links > 1).then_some(OtherName::Links(links)))
 }
 
 /// Whether the file is a mount point that shows a file of another folder or name.
-fn is_mounted(path: &Path, device: u64) -> bool {
+fn is_mounted(path: &Path, device: u64, table: &[u8]) -> bool {
     let folder = directory::parent(path);
-    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-    match (mount_line(path, &table), mount_line(&folder, &table)) {
+    match (mount_line(path, table), mount_line(&folder, table)) {
         (Some(file), Some(folder)) if file.id == folder.id => false,
         (Some(file), Some(folder)) => !folder.shows(path, &file),
         // No /proc.
@@ -70,6 +82,32 @@ fn is_mounted(path: &Path, device: u64) -> bool {
             std::fs::metadata(&folder).is_ok_and(|folder| folder.dev() != device)
         }),
     }
+}
+
+/// Whether a folder above the file is the upper or a lower layer of a mounted overlay. Relative names of
+/// layers are not resolved.
+fn is_in_layer(path: &Path, table: &[u8]) -> bool {
+    let lines = table.split(|byte| *byte == b'\n');
+    lines.filter(|line| is_overlay(line)).any(|line| {
+        let options = line.rsplit(|byte| *byte == b' ').next();
+        layers(options.unwrap_or_default()).any(|layer| path.starts_with(&layer))
+    })
+}
+
+fn is_overlay(line: &[u8]) -> bool {
+    line.windows(11).any(|part| part == b" - overlay ")
+}
+
+/// The folders that the options of an overlay name with absolute paths.
+fn layers(options: &[u8]) -> impl Iterator<Item = PathBuf> {
+    let options = options.split(|byte| *byte == b',');
+    let named = options.filter_map(|option| {
+        let lower = option.strip_prefix(b"lowerdir=");
+        lower.or_else(|| option.strip_prefix(b"upperdir="))
+    });
+    let folders = named.flat_map(|folders| folders.split(|byte| *byte == b':'));
+    let folders = folders.map(|folder| PathBuf::from(OsString::from_vec(unescaped(folder))));
+    folders.filter(|folder| folder.is_absolute())
 }
 
 /// What the kernel says since Linux 5.8.
@@ -165,6 +203,24 @@ mod tests {
         std::fs::hard_link(&path, folder.path().join("b.db")).unwrap();
         assert_eq!(of(&path).unwrap(), Some(OtherName::Links(2)));
         assert_eq!(is_mount_root(&path), Some(false));
+    }
+
+    #[test]
+    fn a_file_in_a_layer_of_an_overlay_has_another_name() {
+        let table = b"30 29 254:0 / / rw - ext4 /dev/vda rw\n\
+            31 29 0:40 / /c/merged rw,relatime - overlay overlay \
+            rw,lowerdir=/c/l/A:/c/l/B\\040b,upperdir=/c/1/diff,workdir=/c/1/work,index=off\n";
+        for inside in ["/c/1/diff/s.db", "/c/l/A/x/s.db", "/c/l/B b/s.db"] {
+            assert!(is_in_layer(Path::new(inside), table), "{inside}");
+        }
+        for outside in [
+            "/c/merged/s.db",
+            "/c/1/work/s.db",
+            "/c/1/different/s.db",
+            "/s.db",
+        ] {
+            assert!(!is_in_layer(Path::new(outside), table), "{outside}");
+        }
     }
 
     #[test]

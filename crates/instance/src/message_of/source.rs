@@ -80,6 +80,10 @@ fn way_to_the_log(alias: Alias) -> &'static str {
              database lies. If no program uses it and neither a -wal nor a -journal lies beside its \
              original name, use --frozen."
         }
+        Alias::Name(OtherName::Layer) => {
+            "Name the database by the folder in which the overlay is mounted (docker: \
+             .../merged/...), or run the backup in the container. If no program uses it, use --frozen."
+        }
         Alias::Name(OtherName::Links(_)) => {
             "Remove the other names (find them with find -samefile), and keep the one that the \
              programs use. If no program uses the database and neither a -wal nor a -journal lies \
@@ -170,6 +174,9 @@ fn restore_message(error: &Error) -> Message {
 fn way_to_replace(found: OtherName) -> &'static str {
     match found {
         OtherName::Mount => "Mount its folder instead of the file, or restore to another file.",
+        OtherName::Layer => {
+            "Name the file by the folder in which the overlay is mounted, or restore to another file."
+        }
         OtherName::Links(_) => {
             "The other names would keep the old content. Remove this name or the others first, or \
              restore to another file."

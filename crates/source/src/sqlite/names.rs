@@ -5,6 +5,7 @@
 //! mixture of states, and nothing shows it.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
 use windlass_io::other_name;
@@ -18,18 +19,25 @@ use crate::error::Alias;
 /// The bytes that `SQLite` locks for a reader: `SHARED_FIRST` and `SHARED_SIZE` in its `os.h`.
 const SHARED_BYTES: (u64, u64) = (0x4000_0002, 510);
 
+/// How long a connection may have a database open without its -shm.
+const MOMENT: Duration = Duration::from_secs(1);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// Refuses to read the database at `path`, which must be free of links, if its log may be elsewhere.
-pub(super) fn refuse_other(path: &Path, wait: &mut Wait<'_>) -> Result<(), Error> {
+pub(super) fn refuse_other(path: &Path, wait: &Wait<'_>) -> Result<(), Error> {
     let found = other_name::of(path).map_err(|error| file_error("examine", path, error))?;
     if let Some(found) = found {
         return Err(aliased(path, Alias::Name(found)));
     }
+    let begun = Instant::now();
     while is_open_elsewhere(path)? {
-        // A connection that is opening or closing has the lock for a moment without the -shm.
-        match wait.pause(path) {
-            Err(Error::Busy { .. }) => return Err(aliased(path, Alias::Open)),
-            paused => paused?,
+        // A connection that is opening or closing has the lock for a moment without the -shm. Whoever has it
+        // for longer uses another name, and a log beside that; it stays there when the program is gone.
+        if begun.elapsed() >= MOMENT.min(wait.limit()) {
+            return Err(aliased(path, Alias::Open));
         }
+        wait.sleep(PAUSE)?;
     }
     Ok(())
 }

@@ -57,7 +57,7 @@ pub(super) fn pin(path: &Path, options: &SnapshotOptions) -> Result<Pinned, Erro
     let mut wait = Wait::begin(options);
     own::refuse_special(path).map_err(|error| file_error("open", path, error))?;
     if !options.frozen {
-        names::refuse_other(path, &mut wait)?;
+        names::refuse_other(path, &wait)?;
     }
     refuse_emptied(path)?;
     if options.frozen {

@@ -91,6 +91,11 @@ impl<'a> Wait<'a> {
         }
     }
 
+    /// How long to wait in all.
+    pub(super) fn limit(&self) -> Duration {
+        self.options.busy_timeout
+    }
+
     /// Sleeps before the next attempt to lock the database at `path`.
     pub(super) fn pause(&mut self, path: &Path) -> Result<(), Error> {
         let limit = self.options.busy_timeout;

@@ -75,6 +75,27 @@ fn a_database_that_was_renamed_while_in_use_is_refused_under_its_new_name() {
     drop(open(&new));
 }
 
+/// Its log is beside the old name, whoever uses it and whether anybody still does.
+#[test]
+fn a_renamed_database_is_refused_even_if_its_program_ends_during_the_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let (name, new) = (folder.path().join("a.db"), folder.path().join("b.db"));
+    drop(with_log(&name));
+    let user = Process::start("idle", &name);
+    fs::rename(&name, &new).unwrap();
+    let killer = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        drop(user);
+    });
+    let patient = SnapshotOptions {
+        busy_timeout: std::time::Duration::from_secs(20),
+        ..impatient(false)
+    };
+    let opened = SqliteSnapshot::open(&new, &patient);
+    assert!(matches!(opened, Err(Error::Aliased { .. })), "{opened:?}");
+    killer.join().unwrap();
+}
+
 #[test]
 fn a_database_that_is_a_mount_point_is_refused_unless_it_is_mounted_onto_itself() {
     let folder = tempfile::tempdir().unwrap();
