@@ -81,7 +81,7 @@ pub fn restore(steps: &[Step], destination: &Destination) -> Result<Restored, Er
         {
             return Err(Error::Damaged {
                 path: first_file(step).to_owned(),
-                count: rebuilt.findings.len(),
+                count: rebuilt.findings.len() + rebuilt.more_findings as usize,
                 first: first.clone(),
             });
         }

@@ -227,3 +227,36 @@ fn a_damaged_backup_is_refused_unless_asked_for_and_a_file_is_never_overwritten_
     destination.replace = true;
     restore(&steps, &destination).unwrap();
 }
+
+#[test]
+fn pages_in_each_others_places_are_found_by_a_restore_as_by_verification() {
+    let Some(folder) = common::folder() else {
+        return;
+    };
+    let name = "sql2012_pubs_a.bak";
+    let mut bytes = std::fs::read(folder.join(name)).unwrap();
+    let is_data = |at: &usize| {
+        let page = &bytes[*at..*at + PAGE_BYTES];
+        let header = PageHeader::new(page);
+        let is_sealed = header.has_checksum() && header.checksum() == page_checksum(page);
+        header.version() == 1 && header.page_type() == 1 && is_sealed
+    };
+    let last = bytes.len() - PAGE_BYTES;
+    let pages: Vec<usize> = (0..last).step_by(512).filter(is_data).collect();
+    let (one, other) = (pages[0], pages[pages.len() - 1]);
+    let (front, back) = bytes.split_at_mut(other);
+    front[one..one + PAGE_BYTES].swap_with_slice(&mut back[..PAGE_BYTES]);
+    let to = tempfile::tempdir().unwrap();
+    std::fs::write(to.path().join(name), &bytes).unwrap();
+    let destination = Destination {
+        folder: Some(to.path().to_owned()),
+        ..Destination::default()
+    };
+    let refused = restore(&steps(to.path(), &[&[name]]), &destination).unwrap_err();
+    let text = refused.to_string();
+    assert!(
+        text.contains("in 2 places") && text.contains("is allocated"),
+        "{text}"
+    );
+    assert_eq!(std::fs::read_dir(to.path()).unwrap().count(), 1);
+}

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use file::FileCheck;
 use log::LogCheck;
+pub(crate) use visit::Content;
 use visit::VerifyVisit;
 
 use crate::checksum::{page_checksum, torn_bits_agree};
@@ -129,6 +130,18 @@ impl Verifier {
     /// # Errors
     /// See [`walk`]; also if the family has no such set.
     pub fn family<I: Input>(&mut self, input: I) -> Result<(), Error> {
+        self.family_into(input, None)
+    }
+
+    /// Reads a family, and passes on the content of the set.
+    ///
+    /// # Errors
+    /// As [`Verifier::family`], and those of `content`.
+    pub(crate) fn family_into<I: Input>(
+        &mut self,
+        input: I,
+        content: Option<&mut dyn Content>,
+    ) -> Result<(), Error> {
         self.state.input = self.walked.len();
         let mut visit = VerifyVisit {
             gather: Gather::default(),
@@ -136,6 +149,7 @@ impl Verifier {
             is_first: self.first.is_none(),
             data_files: Vec::new(),
             state: &mut self.state,
+            content,
         };
         let walked = walk(input, &mut visit)?;
         let Gather {
@@ -185,6 +199,11 @@ impl Verifier {
             }
         }
         self.families.push(media.family_number);
+    }
+
+    /// The media header and the set of the first family that was read.
+    pub(crate) fn first(&self) -> Option<&(MediaHeader, SetListing)> {
+        self.first.as_ref()
     }
 
     /// Returns the result.
@@ -345,16 +364,23 @@ impl State {
         }
     }
 
-    fn extent(&mut self, at: ExtentPlace, extent: &[u8], data_files: &[u16], twice: bool) {
+    /// Returns the first page of an extent that belongs to a file.
+    fn extent(
+        &mut self,
+        at: ExtentPlace,
+        extent: &[u8],
+        data_files: &[u16],
+        twice: bool,
+    ) -> Option<PageId> {
         let first = match locate(extent, data_files) {
             Located::Extent { first } => first,
             Located::Filler => {
                 self.checked.fillers += 1;
-                return;
+                return None;
             }
             Located::Unknown => {
                 self.report(at.place, Damage::UnplacedExtent);
-                return;
+                return None;
             }
         };
         self.checked.extents += 1;
@@ -378,6 +404,7 @@ impl State {
             };
             self.page(id, place, page);
         }
+        Some(first)
     }
 
     fn page(&mut self, id: PageId, place: Place, page: &[u8]) {
