@@ -24,7 +24,7 @@ use crate::directory;
 pub enum OtherName {
     /// It is itself a mount point: its folder here is not the one it was made in.
     Mount,
-    /// It is in a layer of an overlay that is mounted, as those of containers are: programs use it by the
+    /// It is in the written layer of an overlay that is mounted, as those of containers are: programs use it by the
     /// mount's name, and locks taken there are not seen here.
     Layer,
     /// It has this many hard links.
@@ -84,30 +84,32 @@ fn is_mounted(path: &Path, device: u64, table: &[u8]) -> bool {
     }
 }
 
-/// Whether a folder above the file is the upper or a lower layer of a mounted overlay. Relative names of
-/// layers are not resolved.
+/// Whether a folder above the file is the layer that a mounted overlay writes to, by whatever name. Lower layers
+/// are never written through the mount. Relative names of layers are not resolved.
 fn is_in_layer(path: &Path, table: &[u8]) -> bool {
+    let folder = |path: &Path| {
+        let found = std::fs::metadata(path).ok()?;
+        Some((found.dev(), found.ino()))
+    };
     let lines = table.split(|byte| *byte == b'\n');
-    lines.filter(|line| is_overlay(line)).any(|line| {
-        let options = line.rsplit(|byte| *byte == b' ').next();
-        layers(options.unwrap_or_default()).any(|layer| path.starts_with(&layer))
-    })
+    let written: Vec<_> = lines
+        .filter_map(written_layer)
+        .filter_map(|layer| folder(&layer))
+        .collect();
+    let mut above = path.ancestors().skip(1).filter_map(folder);
+    !written.is_empty() && above.any(|folder| written.contains(&folder))
 }
 
-fn is_overlay(line: &[u8]) -> bool {
-    line.windows(11).any(|part| part == b" - overlay ")
-}
-
-/// The folders that the options of an overlay name with absolute paths.
-fn layers(options: &[u8]) -> impl Iterator<Item = PathBuf> {
-    let options = options.split(|byte| *byte == b',');
-    let named = options.filter_map(|option| {
-        let lower = option.strip_prefix(b"lowerdir=");
-        lower.or_else(|| option.strip_prefix(b"upperdir="))
-    });
-    let folders = named.flat_map(|folders| folders.split(|byte| *byte == b':'));
-    let folders = folders.map(|folder| PathBuf::from(OsString::from_vec(unescaped(folder))));
-    folders.filter(|folder| folder.is_absolute())
+/// The upper layer of an overlay with an absolute path, by its line in the table of mounts.
+fn written_layer(line: &[u8]) -> Option<PathBuf> {
+    let separator = b" - overlay ";
+    line.windows(separator.len())
+        .find(|part| part == separator)?;
+    let options = line.rsplit(|byte| *byte == b' ').next()?;
+    let mut options = options.split(|byte| *byte == b',');
+    let upper = options.find_map(|option| option.strip_prefix(b"upperdir="))?;
+    let upper = PathBuf::from(OsString::from_vec(unescaped(upper)));
+    upper.is_absolute().then_some(upper)
 }
 
 /// What the kernel says since Linux 5.8.
@@ -206,21 +208,26 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_a_layer_of_an_overlay_has_another_name() {
-        let table = b"30 29 254:0 / / rw - ext4 /dev/vda rw\n\
-            31 29 0:40 / /c/merged rw,relatime - overlay overlay \
-            rw,lowerdir=/c/l/A:/c/l/B\\040b,upperdir=/c/1/diff,workdir=/c/1/work,index=off\n";
-        for inside in ["/c/1/diff/s.db", "/c/l/A/x/s.db", "/c/l/B b/s.db"] {
-            assert!(is_in_layer(Path::new(inside), table), "{inside}");
-        }
-        for outside in [
-            "/c/merged/s.db",
-            "/c/1/work/s.db",
-            "/c/1/different/s.db",
-            "/s.db",
+    fn a_file_in_the_written_layer_of_an_overlay_has_another_name_however_that_is_reached() {
+        let folder = tempfile::tempdir().unwrap();
+        let layer = folder.path().join("my layer");
+        std::fs::create_dir_all(layer.join("data")).unwrap();
+        std::os::unix::fs::symlink(&layer, folder.path().join("link")).unwrap();
+        let table = format!(
+            "30 29 254:0 / / rw - ext4 /dev/vda rw\n31 29 0:40 / /c/merged rw - overlay overlay \
+             rw,lowerdir=/:/usr,upperdir={}/link,workdir=/c/1/work,index=off\n",
+            folder.path().display()
+        );
+        for (inside, is_in) in [
+            ("my layer/s.db", true),
+            ("my layer/data/s.db", true),
+            ("s.db", false),
         ] {
-            assert!(!is_in_layer(Path::new(outside), table), "{outside}");
+            let path = folder.path().join(inside);
+            assert_eq!(is_in_layer(&path, table.as_bytes()), is_in, "{inside}");
         }
+        let line = b"31 29 0:40 / /m rw - overlay o rw,lowerdir=a,upperdir=/my\\040up,workdir=w";
+        assert_eq!(written_layer(line), Some(PathBuf::from("/my up")));
     }
 
     #[test]

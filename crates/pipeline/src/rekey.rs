@@ -6,7 +6,6 @@
 //! A key file has the permissions of the family's file, because it contains only wrapped keys, as the
 //! media do.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -23,9 +22,12 @@ const SUFFIX: &str = ".keys";
 
 /// The path of a family's key file; `None` for devices that are not files.
 fn path(device: &DeviceAddress) -> Option<PathBuf> {
-    let mut name = OsString::from(device.file()?);
-    name.push(SUFFIX);
-    Some(PathBuf::from(name))
+    device.file().map(key_file)
+}
+
+/// The name of the key file of a medium, which exists only after its recipients were changed.
+pub fn key_file(medium: &Path) -> PathBuf {
+    own::beside(medium, SUFFIX)
 }
 
 /// A key file that exists but cannot be used. The media have their own keys; only users who need the

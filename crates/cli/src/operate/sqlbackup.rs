@@ -46,7 +46,8 @@ pub(super) fn run(arguments: &SqlbackupArguments, common: &Common, settings: &Se
         Some(hook) => run_hook(hook, &report),
         None => true,
     };
-    if report.has_failed() || console.has_failed() || !hooked {
+    // A warning is something that was not done: a copy that was not made, a file that was not deleted.
+    if !succeeded || console.has_failed() || !hooked {
         Outcome::Failed
     } else {
         Outcome::Succeeded

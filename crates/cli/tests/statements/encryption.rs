@@ -414,6 +414,29 @@ fn rekey_says_who_can_read_and_its_file_goes_where_the_backup_goes() {
     for name in ["one", "two", "three"] {
         place.succeed(&["verify", "e.bak", "--passphrase-file", name]);
     }
+    // A copy without it could not be opened by the new ones.
+    std::fs::create_dir(place.path("off")).unwrap();
+    let copied = place.run(&[
+        "sqlbackup",
+        "-SQL",
+        &format!(
+            "BACKUP DATABASE app TO DISK = '{}' WITH COPYTO = '{}', PASSWORD = 'FILE:{}'",
+            place.text("e.bak"),
+            place.text("off"),
+            place.text("one")
+        ),
+        "--attach",
+        &format!("app={}", place.text("app.db")),
+    ]);
+    assert_eq!(copied.code, Some(0), "{} {}", copied.out, copied.err);
+    place.succeed(&[
+        "verify",
+        "off/e.bak",
+        "--set",
+        "1",
+        "--passphrase-file",
+        "three",
+    ]);
     let run = rekey("three", &["--replace"]);
     assert_eq!(run.code, Some(0), "{}", run.err);
     let run = place.run(&["verify", "e.bak", "--passphrase-file", "two"]);

@@ -9,7 +9,7 @@ use windlass_base::{Guid, Moment};
 use windlass_catalog::QueuedCopy;
 use windlass_device::DeviceAddress;
 use windlass_io::{directory, output, own};
-use windlass_pipeline::MediaSet;
+use windlass_pipeline::{MediaSet, key_file};
 
 use crate::{Session, overwriting};
 
@@ -118,16 +118,65 @@ fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
     own::refuse_database(&beside)?;
     // While it is held, nobody else makes a copy of this name, or gives the name to one.
     let held = own::claim_file(&beside)?;
+    let earlier = Seen::of(&copy.target)?;
     let made = check_replaced(copy)
         .and_then(|()| fill(&copy.source, &held, &beside, &copy.target))
-        .and_then(|()| match own::is_there(&copy.target) {
-            true => own::replace_name(&held, &beside, &copy.target),
-            false => own::take_name(&held, &beside, &copy.target),
+        .and_then(|()| copy_keys(&copy.source, &copy.target))
+        .and_then(|()| match &earlier {
+            None => own::take_name(&held, &beside, &copy.target),
+            Some(_) if copy.overwrite || Seen::of(&copy.target)? == earlier => {
+                own::replace_name(&held, &beside, &copy.target)
+            }
+            Some(_) => Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "the file of that name was changed while the copy was made, and is kept",
+            )),
         });
     if made.is_err() {
         drop(own::remove_held(&held, &beside));
     }
     made
+}
+
+/// A file, and its state: whoever writes to it or takes its name changes one of them.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    file: (u64, u64),
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+impl Seen {
+    fn of(path: &Path) -> io::Result<Option<Self>> {
+        match std::fs::symlink_metadata(path) {
+            Ok(found) => Ok(Some(Self {
+                file: (found.dev(), found.ino()),
+                bytes: found.len(),
+                changed: (found.ctime(), found.ctime_nsec()),
+            })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Copies the key file of a medium whose recipients were changed: without it, the new ones could not open the
+/// copy. It fits no other medium, and the copy gets its name afterwards.
+fn copy_keys(source: &Path, target: &Path) -> io::Result<()> {
+    let source = key_file(source);
+    let mut from = match File::open(&source) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let target = key_file(target);
+    let beside = own::beside(&target, STAGING_SUFFIX);
+    own::refuse_database(&beside)?;
+    let mut held = own::claim_file(&beside)?;
+    io::copy(&mut from, &mut held)?;
+    held.set_permissions(from.metadata()?.permissions())?;
+    held.sync_all()?;
+    own::replace_name(&held, &beside, &target)
 }
 
 /// Refuses to replace a file, unless that was asked for, or it is an earlier state of the same one: the same

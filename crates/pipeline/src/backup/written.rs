@@ -8,13 +8,17 @@ use std::ops::Range;
 
 use windlass_base::checksum::checksum;
 use windlass_device::DeviceAddress;
-use windlass_media::{ChunkHeader, MediaError, SetConfiguration};
+use windlass_media::{ChunkHeader, MediaError, SetConfiguration, SetListing};
 
 use crate::error::Error;
 use crate::media_set::{Family, MediaSet};
 use crate::request::MediaRequest;
 
-/// Reads the headers of every copy of the media.
+/// Chunk headers that are read of each segment of the index, besides the last.
+const SAMPLES: usize = 4;
+
+/// Reads the headers of every copy of the media, whether the end of the set belongs to its start, its index, and
+/// a sample of its chunks' headers. Only a verification reads the rest.
 ///
 /// # Errors
 /// [`Error::WrittenLost`] if one does not hold the complete set.
@@ -30,19 +34,54 @@ pub(super) fn check(media: &MediaRequest, set: &SetConfiguration) -> Result<(), 
                 reason,
             }
         };
-        let found = MediaSet::open(copy).and_then(|media| {
-            media.families.iter().try_for_each(check_holes)?;
-            media.set(set.position)
-        });
-        let found = found.map_err(|error| lost(error.to_string()))?;
-        if found.configuration.set_guid != set.set_guid || !found.is_complete {
-            return Err(lost(format!(
-                "set {} is another one, or incomplete",
-                set.position
-            )));
+        match check_copy(copy, set) {
+            Ok(true) => {}
+            Ok(false) => return Err(lost(format!("set {} is another one", set.position))),
+            Err(error) => return Err(lost(error.to_string())),
         }
     }
     Ok(())
+}
+
+/// `false` if another set is in its place.
+fn check_copy(copy: &[DeviceAddress], set: &SetConfiguration) -> Result<bool, Error> {
+    let media = MediaSet::open(copy)?;
+    media.families.iter().try_for_each(check_holes)?;
+    let found = media.complete(set.position)?;
+    for (family, listing) in media.families.iter().zip(&found.listings) {
+        check_sample(family, listing)?;
+    }
+    Ok(found.configuration().set_guid == set.set_guid)
+}
+
+/// Reads the whole index of a set on a family, and the headers of some chunks of each segment of it: what was
+/// overwritten in longer pieces shows there.
+fn check_sample(family: &Family, set: &SetListing) -> Result<(), Error> {
+    family.read(|reader| {
+        let mut lost = None;
+        reader.index(set, &mut |segment| {
+            let step = segment.entries.len().div_ceil(SAMPLES).max(1);
+            let last = segment.entries.last();
+            let sample = segment.entries.iter().step_by(step).chain(last);
+            for entry in sample {
+                lost = match reader.chunk(set, entry.stream_offset) {
+                    Ok((chunk, _)) if chunk.ordinal == entry.ordinal => None,
+                    Ok((chunk, offset)) => Some(MediaError::Damaged {
+                        offset,
+                        what: "number of a chunk",
+                        expected: entry.ordinal,
+                        found: chunk.ordinal,
+                    }),
+                    Err(error) => Some(error),
+                };
+                if lost.is_some() {
+                    break;
+                }
+            }
+            lost.is_none()
+        })?;
+        lost.map_or(Ok(()), Err)
+    })
 }
 
 /// Checks every set of a family with a hole in it: all of its headers, and the payloads in the holes. File

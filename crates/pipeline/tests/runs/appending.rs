@@ -481,6 +481,26 @@ fn a_medium_that_was_cut_while_it_was_written_and_then_written_further_holds_no_
 }
 
 #[test]
+fn a_medium_over_which_another_was_copied_while_it_was_written_holds_no_backup() {
+    let Folder { folder, database } = prepared(60_000);
+    let devices = devices(folder.path(), &["1.bak"]);
+    let append = request(&devices, Compression::NONE);
+    let medium = folder.path().join("1.bak");
+    back_up(&database, &append);
+    let first_set = std::fs::read(&medium).unwrap();
+    back_up(&database, &append);
+    let other = std::fs::read(&medium).unwrap();
+    std::fs::write(&medium, &first_set).unwrap();
+    let overwrite = || std::fs::write(&medium, &other).unwrap();
+    let meddler = Cutter {
+        cut: Mutex::new(Some(&overwrite)),
+    };
+    let failed = backup(&append, snapshot(&database), &meddler);
+    let error = failed.expect_err("its start is another set's").to_string();
+    assert!(error.contains("1.bak"), "{error}");
+}
+
+#[test]
 fn zeros_that_a_file_system_does_not_store_are_not_lost() {
     let Folder { folder, database } = prepared(9000);
     let devices = devices(folder.path(), &["1.bak"]);
