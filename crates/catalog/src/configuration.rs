@@ -17,6 +17,8 @@ pub enum ServerOption {
     RecoveryInterval,
     /// `show advanced options`
     ShowAdvancedOptions,
+    /// `max server memory (MB)`
+    MaxServerMemory,
     /// `media retention`
     MediaRetention,
     /// `backup compression default`
@@ -41,6 +43,7 @@ impl ServerOption {
         match self {
             Self::RecoveryInterval => "recovery interval (min)",
             Self::ShowAdvancedOptions => "show advanced options",
+            Self::MaxServerMemory => "max server memory (MB)",
             Self::MediaRetention => "media retention",
             Self::BackupCompressionDefault => "backup compression default",
             Self::BackupChecksumDefault => "backup checksum default",
@@ -238,7 +241,13 @@ mod tests {
     fn every_option_has_its_row() {
         let catalog = Catalog::in_memory().unwrap();
         let rows = catalog.configurations().unwrap();
-        assert_eq!(rows.len(), 10);
+        assert_eq!(rows.len(), 11);
+        let memory = catalog.option_in_use(ServerOption::MaxServerMemory);
+        assert_eq!(
+            memory.unwrap(),
+            i64::from(i32::MAX),
+            "unlimited, as on SQL Server"
+        );
         for option in [
             ServerOption::RecoveryInterval,
             ServerOption::ShowAdvancedOptions,

@@ -321,6 +321,7 @@ CREATE VIEW dm_db_checkpoint_stats AS
 INSERT INTO own_configuration VALUES (101, 'recovery interval (min)', 0, 0, 32767, 0, 0, 'Maximum recovery interval in minutes', 1, 1);
 INSERT INTO own_configuration VALUES (518, 'show advanced options', 0, 0, 1, 0, 0, 'show advanced options', 1, 0);
 INSERT INTO own_configuration VALUES (1537, 'media retention', 0, 0, 365, 0, 0, 'Tape retention period in days', 1, 1);
+INSERT INTO own_configuration VALUES (1544, 'max server memory (MB)', 2147483647, 128, 2147483647, 2147483647, 2147483647, 'Maximum size of server memory (MB)', 0, 1);
 INSERT INTO own_configuration VALUES (1579, 'backup compression default', 0, 0, 1, 0, 0, 'Enable compression of backups by default', 1, 0);
 INSERT INTO own_configuration VALUES (1584, 'backup checksum default', 0, 0, 1, 0, 0, 'Enable checksum of backups by default', 1, 0);
 INSERT INTO own_configuration VALUES (1599, 'hardware offload enabled', 0, 0, 1, 0, 0, 'Enable hardware offloading on the server', 0, 1);

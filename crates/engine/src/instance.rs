@@ -238,6 +238,11 @@ impl Instance {
         self.shared.pool.pages()
     }
 
+    /// Bytes of memory that the descriptors of a pool take once all its buffers have been used.
+    pub fn descriptor_bytes(pool_pages: u64) -> u64 {
+        pool_pages.saturating_mul(Pool::DESCRIPTOR_BYTES)
+    }
+
     /// Touches the whole descriptor array once, so that it is like that of a pool that has been
     /// full; for measurements.
     pub fn touch_descriptors(&self) {

@@ -164,7 +164,11 @@ fn what_a_backup_visits_depends_on_the_database_and_not_on_the_pool() {
         };
         assert_eq!(visited(&database), 50);
         database.set_target_recovery_time(None).unwrap();
-        assert_eq!(visited(&database), 3 * pool_pages);
+        // To find the modifiers of the differential map, and to wait for pending writes. The checkpoint between
+        // them writes what the first sweep found: everything that was dirty then.
+        write(&database, 1..=50, 4);
+        assert_eq!(visited(&database), 2 * pool_pages);
+        assert_eq!(database.counters().dirty_pages, 0);
     }
 }
 

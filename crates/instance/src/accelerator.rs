@@ -7,16 +7,22 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::json;
 use windlass_accelerator::{Accelerator, Offload, Status};
+use windlass_base::message::table;
 use windlass_catalog::{Error, ServerOption};
 use windlass_codec::DeflateProvider;
 
-use crate::Instance;
+use crate::{Failure, Instance};
 
 /// The bit of Intel QAT in `hardware offload config` and `hardware offload mode`.
 pub(crate) const QAT: i64 = 1;
 
 /// Environment variable with the path of a `libqatzip` outside the system's library folders.
 const LIBRARY_VARIABLE: &str = "WINDLASS_QATZIP";
+
+/// The steps that allow `QAT_DEFLATE`, in order.
+const ENABLE: &str =
+    "EXEC sp_configure 'hardware offload enabled', 1 and RECONFIGURE (an advanced option)";
+const CONFIGURE: &str = "ALTER SERVER CONFIGURATION SET HARDWARE_OFFLOAD = ON (ACCELERATOR = QAT)";
 
 static DETECTED: OnceLock<Arc<Accelerator>> = OnceLock::new();
 
@@ -52,15 +58,39 @@ pub(crate) fn status(enabled: i64, config: i64, mode: i64) -> String {
 }
 
 impl Instance {
-    /// The provider for `QAT_DEFLATE`, chosen by the server options.
-    pub(crate) fn deflate_provider(&self) -> Result<Arc<dyn DeflateProvider>, Error> {
+    /// The provider for `QAT_DEFLATE`, chosen by the server options. Software compresses without an instance,
+    /// which has no server options.
+    ///
+    /// # Errors
+    /// 17441 if the server options do not allow `QAT_DEFLATE`.
+    pub(crate) fn deflate_provider(&self) -> Result<Arc<dyn DeflateProvider>, Failure> {
+        let offload = self.offload()?;
+        let needed = match offload {
+            Offload::NotEnabled => ENABLE,
+            Offload::NotConfigured => CONFIGURE,
+            Offload::SoftwareOnly | Offload::Automatic => return Ok(detected().provider(offload)),
+        };
+        Err(Failure::from(table::qat_not_loaded()).then(table::offload_needed(needed)))
+    }
+
+    /// What the server options allow; only software without an instance.
+    fn offload(&self) -> Result<Offload, Error> {
+        if self.folder().is_none() {
+            return Ok(Offload::SoftwareOnly);
+        }
         let in_use = |option| self.catalog().option_in_use(option);
-        let offload = offload(
+        Ok(offload(
             in_use(ServerOption::HardwareOffloadEnabled)?,
             in_use(ServerOption::HardwareOffloadConfig)?,
             in_use(ServerOption::HardwareOffloadMode)?,
-        );
-        Ok(detected().provider(offload))
+        ))
+    }
+
+    /// Whether the server options allow `QAT_DEFLATE`.
+    pub fn allows_qat_deflate(&self) -> bool {
+        let allowed = [Offload::SoftwareOnly, Offload::Automatic];
+        self.offload()
+            .is_ok_and(|offload| allowed.contains(&offload))
     }
 
     /// Describes the last device failure, if there was one since `since` failures.

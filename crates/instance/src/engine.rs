@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use windlass_base::PAGE_BYTES;
 use windlass_base::message::table;
 use windlass_catalog::DatabaseRecord;
 use windlass_engine::storage::RealFileSystem;
@@ -101,12 +102,23 @@ struct Running {
     vfs: String,
 }
 
+/// The pages of a pool of that many megabytes.
+fn pool_pages(megabytes: i64) -> u64 {
+    const UNLIMITED: i64 = i32::MAX as i64;
+    match u64::try_from(megabytes) {
+        Ok(limit) if megabytes < UNLIMITED => (limit << 20) / PAGE_BYTES as u64,
+        _ => InstanceOptions::default().pool_pages,
+    }
+}
+
 impl EngineDatabases {
-    /// `recovery_interval_minutes` is the server option; 0 selects the engine's default.
-    pub(crate) fn new(recovery_interval_minutes: i64) -> Self {
+    /// With the values of the server options; a recovery interval of 0 and unlimited memory select the engine's
+    /// defaults.
+    pub(crate) fn new(recovery_interval_minutes: i64, memory_megabytes: i64) -> Self {
         Self {
             options: InstanceOptions {
                 recovery_interval: recovery_interval(recovery_interval_minutes),
+                pool_pages: pool_pages(memory_megabytes),
                 ..InstanceOptions::default()
             },
             running: None,

@@ -100,6 +100,7 @@ impl Instance {
             drives.set(drive);
         }
         let recovery_interval = catalog.option_in_use(ServerOption::RecoveryInterval)?;
+        let memory = catalog.option_in_use(ServerOption::MaxServerMemory)?;
         let name = folder.as_deref().and_then(Path::file_name);
         let identity = Identity::of_process(name.map(|name| name.to_string_lossy().into_owned()));
         Ok(Self {
@@ -110,7 +111,7 @@ impl Instance {
             passing: Vec::new(),
             policy: RestorePolicy::default(),
             service_key: None,
-            engines: EngineDatabases::new(recovery_interval),
+            engines: EngineDatabases::new(recovery_interval, memory),
         })
     }
 

@@ -28,6 +28,12 @@ pub enum Error {
         needed: u64,
         free: u64,
     },
+    /// The measurement would not fit into memory.
+    #[error(
+        "it takes {} of memory, and {} are available: choose a smaller pool with --pool-pages, or --short",
+        Bytes(*needed), Bytes(*available)
+    )]
+    NoMemory { needed: u64, available: u64 },
     #[error("'{}' has no pages to measure", path.display())]
     EmptyDatabase { path: PathBuf },
 }

@@ -4,6 +4,7 @@
 //! | module | what |
 //! |---|---|
 //! | `measure` | one run: a pipeline request, its report, its CPU time |
+//! | `memory` | the memory that is free |
 //! | `target` | the target of a measured restore |
 //! | `raw` | the write ceiling of the devices |
 //! | `sample` | a snapshot that is only partly read |
@@ -31,6 +32,7 @@ mod database;
 mod error;
 pub mod experiment;
 mod measure;
+mod memory;
 mod present;
 mod raw;
 mod rounds;

@@ -56,6 +56,7 @@ impl Place {
             goal,
             time,
             cache: CachePolicy::Keep,
+            without: Vec::new(),
             targets: vec![self.folder.path().to_owned()],
         };
         let cancel = AtomicBool::new(false);

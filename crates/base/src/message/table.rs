@@ -206,6 +206,7 @@ messages! {
     15578, 16, master_key_exists(), "There is already a master key in the database. Please drop it before performing this statement.";
     15580, 16, key_in_use(name), "Cannot drop master key because certificate '{name}' is encrypted by it.";
     15581, 16, master_key_needed(), "Please create a master key in the database or open the master key in the session before performing this operation.";
+    17441, 16, qat_not_loaded(), "This operation requires Intel(R) QuickAssist Technology (QAT) libraries to be loaded.";
     33111, 16, certificate_not_found(thumbprint), "Cannot find server certificate with thumbprint '{thumbprint}'.";
     50000, 16, sqlite_failed(error), "SQLite: {error}";
     50002, 15, typographic_quote(found, line, column, instead), "The character {found} at line {line}, column {column} is a typographic quotation mark, as inserted by web pages and word processors. Type {instead} instead.";
@@ -297,6 +298,7 @@ texts! {
     lost_is_as_base(), "The ranges listed are unchanged from the base.";
     lost_is_zero(), "The ranges listed are zero in the restored database.";
     media_password_ignored(device), "'{device}' is protected by a media password; it is read without it.";
+    memory_at_next_opening(), "'max server memory (MB)', the size of the page engine's buffer pool, takes effect the next time the instance is opened.";
     more_findings(more, or_more), "... and {more}{or_more} more findings.";
     more_pages(more), "... and {more} more pages.";
     more_sets(more), "... and {more} more backup sets.";
@@ -304,6 +306,7 @@ texts! {
     not_checked(what), "Not checked: {what}.";
     noticed(what), "Noticed: {what}.";
     offload_at_next_opening(), "'hardware offload enabled' takes effect the next time the instance is opened.";
+    offload_needed(step), "QAT_DEFLATE is not enabled on this instance. Run {step}, then open the instance again. Without a device software compresses. RESTORE needs none of this.";
     oldest_set_taken(later), "No FILE was given, so this is backup set 1, the oldest; the media contain {later} later ones (RESTORE HEADERONLY).";
     page_mismatch(file_id, page, file), "Page ({file_id}:{page}) in file '{file}' does not match its checksum.";
     pages_changed_since(pages, more), "Changed since the full backup (in extents of 8 pages): {pages}{more}. The backup does not have their current content, and there are no log backups to roll it forward. Nothing was written. Restore only the other pages, or the whole database: this backup, then its last differential.";

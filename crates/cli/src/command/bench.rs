@@ -54,6 +54,7 @@ fn checkpoint(command: &BenchCommand, common: &Common) -> Outcome {
         pool_pages,
         size,
         rounds,
+        short,
         files,
     } = command
     else {
@@ -62,11 +63,14 @@ fn checkpoint(command: &BenchCommand, common: &Common) -> Outcome {
     if let Err(outcome) = check_files(files) {
         return outcome;
     }
-    let conditions = CheckpointConditions {
-        folder: to.clone(),
-        pool_pages: *pool_pages,
-        database_bytes: distinct(size.iter().copied()),
-        rounds: *rounds as usize,
+    let conditions = match short {
+        true => CheckpointConditions::short(to.clone()),
+        false => CheckpointConditions {
+            folder: to.clone(),
+            pool_pages: *pool_pages,
+            database_bytes: distinct(size.iter().copied()),
+            rounds: *rounds as usize,
+        },
     };
     let cancel = Arc::new(AtomicBool::new(false));
     crate::cancel::watch(&cancel);

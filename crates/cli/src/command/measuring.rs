@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use windlass_codec::Algorithm;
 use windlass_instance::Session;
 use windlass_io::output;
 use windlass_tune::{Database, Outcome as Measurements};
@@ -18,6 +19,8 @@ pub(super) struct Subject {
     /// Its name on another command line: its registered name, or an absolute path.
     pub(super) argument: String,
     pub(super) cancel: Arc<AtomicBool>,
+    /// Algorithms that the server options do not allow.
+    pub(super) without: Vec<Algorithm>,
     /// Keeps a page engine database open.
     _session: Session,
 }
@@ -38,6 +41,10 @@ pub(super) fn subject(written: &str, common: &Common) -> Option<Subject> {
                 absolute(Path::new(written))
             },
             cancel: session.cancel_flag(),
+            without: match session.instance().allows_qat_deflate() {
+                true => Vec::new(),
+                false => vec![Algorithm::QatDeflate],
+            },
             _session: session,
         }),
         Err(error) => {

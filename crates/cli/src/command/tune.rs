@@ -21,6 +21,7 @@ pub(crate) fn run(arguments: &TuneArguments, common: &Common) -> Outcome {
         goal: arguments.goal,
         time: arguments.time,
         cache: arguments.cache.cache.into(),
+        without: subject.without.clone(),
         targets: arguments.to.clone(),
     };
     let found = advice::advise(

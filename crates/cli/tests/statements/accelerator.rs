@@ -72,6 +72,56 @@ fn software_takes_over_where_there_is_no_device() {
     );
 }
 
+#[test]
+fn without_the_server_options_qat_deflate_is_refused_and_restored() {
+    let place = Place::new();
+    let app = place.text("app.db");
+    on_instance(&place, &format!("EXEC sp_attach_db 'app', '{app}'"));
+    let backup = "BACKUP DATABASE app TO DISK = 'd:\\q.bak' WITH FORMAT, COMPRESSION";
+    let refused = |script: &str, hint: &str| {
+        let run = place.sql_with(&["--instance", "server"], script);
+        assert_ne!(run.code, Some(0), "{}", run.err);
+        assert!(
+            run.err.contains("Msg 17441") && run.err.contains(hint),
+            "{}",
+            run.err
+        );
+        assert!(!place.path("q.bak").exists());
+    };
+    let named = format!("{backup} (ALGORITHM = QAT_DEFLATE)");
+    refused(&named, "hardware offload enabled");
+    let probe =
+        "BACKUP DATABASE app TO DISK = 'NUL' WITH NOWRITE, COMPRESSION (ALGORITHM = QAT_DEFLATE)";
+    refused(probe, "hardware offload enabled");
+    on_instance(
+        &place,
+        "EXEC sp_configure 'backup compression algorithm', 2\nRECONFIGURE",
+    );
+    refused(backup, "hardware offload enabled");
+    let run = place.run(&[
+        "backup",
+        "app",
+        "--instance",
+        "server",
+        "--to",
+        "q.bak",
+        "--compress",
+        "qat_deflate",
+        "--dry-run",
+    ]);
+    assert!(
+        run.code != Some(0) && run.err.contains("17441"),
+        "{}",
+        run.err
+    );
+    on_instance(&place, ENABLE);
+    refused(backup, "ALTER SERVER CONFIGURATION");
+    // Without an instance there are no server options; what was made can be read everywhere.
+    let run = place.run(&["backup", &app, "--to", "q.bak", "--compress", "qat_deflate"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    on_instance(&place, "RESTORE VERIFYONLY FROM DISK = 'd:\\q.bak'");
+}
+
 /// A stand-in for the vendor's library, built for this test.
 fn stand_in(place: &Place) -> String {
     let source = concat!(

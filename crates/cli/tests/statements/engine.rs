@@ -109,6 +109,32 @@ CREATE DATABASE Other ON (NAME = Other, FILENAME = 'D:\\other.mdf') LOG ON (NAME
 }
 
 #[test]
+fn max_server_memory_is_the_size_of_the_buffer_pool() {
+    let place = Place::new();
+    let on_instance = |script: &str| place.sql_with(&["--json", "--instance", "server"], script);
+    let visited = "CHECKPOINT 10\n\
+        SELECT last_checkpoint_buffers_visited AS visited FROM sys.dm_db_checkpoint_stats";
+    let run = on_instance(&format!(
+        "{MAKE}\nALTER DATABASE Sales SET TARGET_RECOVERY_TIME = 0 SECONDS\n{visited}\n\
+         EXEC sp_configure 'show advanced options', 1\nRECONFIGURE\n\
+         EXEC sp_configure 'max server memory (MB)', 127\n\
+         EXEC sp_configure 'max server memory (MB)', 512\nRECONFIGURE"
+    ));
+    assert_eq!(
+        run.results()[0][0]["visited"],
+        32768,
+        "256 MB without a setting"
+    );
+    assert!(
+        run.numbers().contains(&15129),
+        "less than the minimum: {:?}",
+        run.numbers()
+    );
+    let run = on_instance(&format!("USE Sales\nGO\n{visited}"));
+    assert_eq!(run.results()[0][0]["visited"], 65536, "512 MB");
+}
+
+#[test]
 fn settings_files_and_checkpoints_act() {
     let place = Place::new();
     let run = sql(

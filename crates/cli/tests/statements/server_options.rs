@@ -78,7 +78,7 @@ fn advanced_options_are_hidden_until_they_are_shown() {
             "show advanced options"
         ]
     );
-    assert_eq!(names(&results[1]).len(), 10);
+    assert_eq!(names(&results[1]).len(), 11);
 }
 
 #[test]

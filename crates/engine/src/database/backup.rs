@@ -8,7 +8,7 @@
 //!      |  drained by |  database's  |  known from the  |  base and its map stay in force
 //!      |  prepare-   |  dirty page  |  I/O dispenser   |
 //!      |  to-dirty   |  lists       |                  |
-//!      +-- automatic checkpoints: each of the three steps sweeps the whole pool instead
+//!      +-- automatic checkpoints: the first and the last step sweep the whole pool instead
 //! ```
 //!
 //! Invariants:
@@ -124,22 +124,28 @@ impl Backup {
         let database = Arc::clone(&self.database);
         let sweeps = database.target_recovery_time().is_none();
         let pool = &database.shared.pool;
+        let mut found = None;
         if self.kind == BackupMode::Full {
             let start = Instant::now();
             database.maps.begin(self.number);
             // Pages marked only in the older map are on the lists when this returns, and the
             // checkpoint writes them.
             let drained = database.dirty.drain_preparing();
-            let visited = if sweeps {
-                pool.sweep(database.number).visited
-            } else {
-                drained
-            };
+            let mut visited = drained;
+            if sweeps {
+                let swept = pool.sweep(database.number);
+                visited = swept.visited;
+                found = Some(swept.dirty);
+            }
             self.phase(BackupPhase::ClearDifferentialMap, start, visited);
         }
         self.checksum_changes = database.checksums.changes();
         let start = Instant::now();
-        let report = database.checkpoint()?;
+        // The pages that the first sweep found are those that the checkpoint has to write.
+        let report = match found {
+            Some(dirty) => database.checkpoint_of(dirty)?,
+            None => database.checkpoint()?,
+        };
         self.first = database.log.redo();
         database.log.move_hold(self.number, self.first);
         debug_assert_eq!(report.kind == CheckpointKind::Automatic, sweeps);

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
+use windlass_base::PageNumber;
 use windlass_base::panic::contained;
 
 use super::Database;
@@ -114,6 +115,14 @@ impl Database {
         self.checkpoint_before(kind, None)
     }
 
+    /// An automatic checkpoint of the dirty pages that a sweep of the pool has just found.
+    pub(super) fn checkpoint_of(&self, mut dirty: Vec<PageNumber>) -> Result<CheckpointReport> {
+        dirty.sort_unstable();
+        self.checkpoint_by(CheckpointKind::Automatic, || {
+            Ok((0, self.write_pages(&dirty)?))
+        })
+    }
+
     /// Writes all pages that became dirty before `limit` (all dirty pages if `None`) and moves the
     /// redo start.
     fn checkpoint_before(
@@ -121,18 +130,27 @@ impl Database {
         kind: CheckpointKind,
         limit: Option<Position>,
     ) -> Result<CheckpointReport> {
-        self.check_online()?;
-        let checkpointing = self.checkpointer.lock();
-        let start = Instant::now();
-        let limit = limit.unwrap_or_else(|| self.log.end());
-        let (visited, written) = match kind {
+        self.checkpoint_by(kind, || match kind {
             CheckpointKind::Automatic => {
                 let mut swept = self.shared.pool.sweep(self.number);
                 swept.dirty.sort_unstable();
-                (swept.visited, self.write_pages(&swept.dirty)?)
+                Ok((swept.visited, self.write_pages(&swept.dirty)?))
             }
-            CheckpointKind::Indirect => self.write_listed(limit)?,
-        };
+            CheckpointKind::Indirect => self.write_listed(limit.unwrap_or_else(|| self.log.end())),
+        })
+    }
+
+    /// Writes pages as `write` does, which returns how many buffers it visited and how many pages it wrote, and
+    /// moves the redo start.
+    fn checkpoint_by(
+        &self,
+        kind: CheckpointKind,
+        write: impl FnOnce() -> Result<(u64, u64)>,
+    ) -> Result<CheckpointReport> {
+        self.check_online()?;
+        let checkpointing = self.checkpointer.lock();
+        let start = Instant::now();
+        let (visited, written) = write()?;
         self.advance_redo(&checkpointing)?;
         let duration = start.elapsed();
         let figures = &self.figures;

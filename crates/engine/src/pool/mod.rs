@@ -89,6 +89,9 @@ pub(crate) struct Swept {
 }
 
 impl Pool {
+    /// Of one buffer: four words.
+    pub(crate) const DESCRIPTOR_BYTES: u64 = 4 * 8;
+
     /// Reserves a pool of `pages` buffers.
     pub(crate) fn new(pages: u64) -> Result<Self> {
         let invalid = || EngineError::Invalid(format!("a buffer pool of {pages} pages"));

@@ -42,6 +42,9 @@ pub(super) fn reconfigure(
             .engines
             .set_recovery_interval(interval.value);
     }
+    if changed(ServerOption::MaxServerMemory).is_some() {
+        sink.message(table::memory_at_next_opening());
+    }
     if changed(ServerOption::HardwareOffloadEnabled).is_some() {
         sink.message(table::offload_at_next_opening());
     }

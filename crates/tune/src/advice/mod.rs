@@ -20,7 +20,7 @@ mod target;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use windlass_codec::Compression;
+use windlass_codec::{Algorithm, Compression};
 use windlass_report::Spread;
 
 use crate::database::{CachePolicy, Database};
@@ -37,6 +37,8 @@ pub struct Request {
     /// Approximate time limit of the measurements.
     pub time: Duration,
     pub cache: CachePolicy,
+    /// Algorithms that a backup could not use.
+    pub without: Vec<Algorithm>,
     /// Folders or files for the backups; the database's own folder if empty.
     pub targets: Vec<PathBuf>,
 }

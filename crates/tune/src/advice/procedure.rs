@@ -269,7 +269,9 @@ impl Procedure<'_> {
     /// the fewest threads that are about as fast as any number.
     fn transform(&self, decisions: &mut Vec<Decision>) -> Result<Vec<Trial>, Error> {
         let compressions = Compression::ALL.into_iter();
-        let compressions = compressions.filter(|one| one.algorithm != Algorithm::None);
+        let compressions = compressions.filter(|one| {
+            one.algorithm != Algorithm::None && !self.request.without.contains(&one.algorithm)
+        });
         let compressions: Vec<Compression> = compressions.collect();
         let mut threads = thread_counts();
         threads.retain(|threads| *threads as usize <= processors());

@@ -68,6 +68,7 @@ pub(crate) fn pages() -> Vec<(&'static str, String)> {
         goal: Goal::Balanced,
         time: Duration::from_millis(500),
         cache: CachePolicy::Keep,
+        without: Vec::new(),
         targets: Vec::new(),
     };
     let advice = advise(&database, &request, &cancel, &|_| {}).unwrap();

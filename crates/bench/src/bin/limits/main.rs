@@ -1,9 +1,9 @@
 //! How close a backup comes to the limits of the machine: ratios to raw reads, raw copies and the
 //! codecs alone, in one run.
 //!
-//! `cargo run --release -p windlass-bench --bin limits -- DATABASE [ROUNDS]`
+//! `cargo run --release -p windlass-bench --bin limits -- DATABASE [ROUNDS] [--short]`
 //!
-//! Variants alternate; medians are compared. Windlass runs as a separate process and reports its
+//! `--short` is two rounds: two minutes for 1 GB. Variants alternate; medians are compared. Windlass runs as a separate process and reports its
 //! own time from the first read to the last sync, as the raw programs here do.
 #![expect(
     clippy::print_stdout,
@@ -42,13 +42,16 @@ impl<'a> Variant<'a> {
 }
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let Some(database) = arguments.next().map(PathBuf::from) else {
-        eprintln!("usage: limits DATABASE [ROUNDS]");
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_short = arguments.iter().any(|argument| argument == "--short");
+    arguments.retain(|argument| argument != "--short");
+    let [database, rest @ ..] = arguments.as_slice() else {
+        eprintln!("usage: limits DATABASE [ROUNDS] [--short]");
         return ExitCode::FAILURE;
     };
-    let rounds = arguments.next().and_then(|text| text.parse().ok());
-    match measure(&database, rounds.unwrap_or(5)) {
+    let rounds = rest.first().and_then(|text| text.parse().ok());
+    let rounds = rounds.unwrap_or(if is_short { 2 } else { 5 });
+    match measure(Path::new(database), rounds) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("{reason}");

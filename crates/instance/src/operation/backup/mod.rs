@@ -442,8 +442,7 @@ fn deflate(
     if settled.compression.algorithm != Algorithm::QatDeflate {
         return Ok(None);
     }
-    let provider = session.instance.deflate_provider();
-    Ok(Some(provider?))
+    session.instance.deflate_provider().map(Some)
 }
 
 /// The recipients that can read the backup: the instance's certificate, and those given.

@@ -62,9 +62,11 @@ fn find<'a>(
     let wanted = written.trim().to_lowercase();
     let found: Vec<&Configuration> = visible
         .iter()
-        .filter(|option| option.name.contains(&wanted))
+        .filter(|option| option.name.to_lowercase().contains(&wanted))
         .collect();
-    let whole = found.iter().find(|option| option.name == wanted);
+    let whole = found
+        .iter()
+        .find(|option| option.name.to_lowercase() == wanted);
     match (whole, found.as_slice()) {
         (Some(option), _) | (None, [option]) => Ok(option),
         (None, []) => Err(table::configuration_unknown(written).into()),
