@@ -160,6 +160,12 @@ fn what_a_killed_creation_left_is_named_by_doctor_and_goes_with_the_next_creatio
     // A backup that was interrupted while its stripes were given their names is needed.
     std::fs::write(place.path("f/x.bak.windlass-new"), "TAPE").expect("a medium");
     let arguments = ["doctor", "--instance", &place.text("instance"), "--json"];
+    // Somebody may be making it.
+    let made = std::fs::File::open(place.path("f/k.mdf.windlass-new")).expect("it");
+    made.lock().expect("a lock");
+    let found = place.run(&arguments).out;
+    assert!(!found.contains("k.mdf"), "{found}");
+    drop(made);
     let found = place.run(&arguments).out;
     assert!(
         found.contains("k.mdf.windlass-new") && found.contains("k.ldf.windlass-new"),

@@ -76,7 +76,14 @@ fn a_flipped_bit_of_a_database_imported_with_page_checksums_gives_824_and_its_pl
     flip(&data, page);
     let run = sql(&place, &format!("USE x\nGO\n{SUM}"));
     assert_eq!(run.numbers(), [824], "{}", run.err);
-    assert!(run.err.contains(&format!("(1:{page})")), "{}", run.err);
+    let offset = page * PAGE_SIZE;
+    let file = place.text("x.db");
+    let named = format!("page (1:{page}) at offset 0x{offset:x} in file '{file}'");
+    assert!(run.err.contains(&named), "{named}: {}", run.err);
+    let backup = "BACKUP DATABASE x TO DISK = 'D:\\x.bak' WITH CHECKSUM";
+    let run = sql(&place, backup);
+    assert_eq!(run.numbers(), [824, 3013], "{}", run.err);
+    assert!(run.err.contains(&named), "{named}: {}", run.err);
     let run = sql(
         &place,
         "SELECT file_id, page_id, event_type, error_count FROM msdb.dbo.suspect_pages",
