@@ -1,16 +1,15 @@
 //! Determines the base of a differential.
 //!
 //! A registered database has its base in its own row: the newest full backup, or the set restored
-//! last. For any other, it is the newest full backup of the same file in the history, else of its
-//! family.
+//! last. For any other, it is the newest full backup of that very database in the history.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
-use windlass_base::Guid;
+use rusqlite::{Connection, Row, params};
 
 use crate::error::Doing;
+use crate::past::{FIRST_PATH, provenance};
 use crate::record::BackedUp;
 use crate::value::{Stored, read};
-use crate::{Base, Catalog, Error};
+use crate::{Base, Catalog, Error, Provenance};
 
 const DOING: &str = "looking up a differential base";
 
@@ -20,10 +19,10 @@ pub(crate) fn propose(connection: &Connection, of: &BackedUp) -> Result<bool, Er
     connection
         .execute(
             "UPDATE own_database SET family_guid = ?2 WHERE database_id = ?1",
-            params![of.database_id, Stored(of.family_guid)],
+            params![of.database_id, Stored(of.of.family_guid)],
         )
         .doing(doing)?;
-    let known = in_force(connection, of.database_id, of.database_guid, of.family_guid)?;
+    let known = in_force(connection, of.database_id, &of.of)?;
     let is_newer = |base: &Base| known.is_none_or(|known| known.lsn < base.lsn);
     let Some(base) = of.base.filter(is_newer) else {
         return Ok(false);
@@ -46,67 +45,52 @@ pub(crate) fn propose(connection: &Connection, of: &BackedUp) -> Result<bool, Er
 fn in_force(
     connection: &Connection,
     database_id: i64,
-    database_guid: Guid,
-    family_guid: Guid,
+    of: &Provenance,
 ) -> Result<Option<Base>, Error> {
-    let own = query(
-        connection,
-        "SELECT base_set_guid AS guid, base_lsn AS lsn, base_date AS date FROM own_database \
-         WHERE database_id = ?1 AND base_set_guid IS NOT NULL",
-        &[&database_id],
-    )?;
-    if own.is_some() {
-        return Ok(own);
+    let mut statement = connection
+        .prepare_cached(
+            "SELECT base_set_guid AS guid, base_lsn AS lsn, base_date AS date FROM own_database \
+             WHERE database_id = ?1 AND base_set_guid IS NOT NULL",
+        )
+        .doing(DOING)?;
+    let mut rows = statement.query([database_id]).doing(DOING)?;
+    if let Some(row) = rows.next().doing(DOING)? {
+        return base(row);
     }
     // Positions beyond 64 bits are text, which sorts after all integers; longer text has more
     // digits.
-    for (column, guid) in [
-        ("database_guid", database_guid),
-        ("family_guid", family_guid),
-    ] {
-        let newest = query(
-            connection,
-            &format!(
-                "SELECT backup_set_uuid AS guid, checkpoint_lsn AS lsn, backup_finish_date AS date \
-                 FROM own_backupset WHERE {column} = ?1 AND type = 'D' AND is_copy_only = 0 \
-                 AND is_discarded = 0 ORDER BY length(checkpoint_lsn) DESC, checkpoint_lsn DESC, backup_set_id DESC LIMIT 1"
-            ),
-            &[&Stored(guid)],
-        )?;
-        if newest.is_some() {
-            return Ok(newest);
+    let mut statement = connection
+        .prepare_cached(&format!(
+            "SELECT backup_set_uuid AS guid, checkpoint_lsn AS lsn, backup_finish_date AS date, \
+             family_guid, database_guid, database_name, server_name, {FIRST_PATH} \
+             FROM own_backupset AS backupset WHERE family_guid = ?1 AND type = 'D' \
+             AND is_copy_only = 0 AND is_discarded = 0 \
+             ORDER BY length(checkpoint_lsn) DESC, checkpoint_lsn DESC, backup_set_id DESC"
+        ))
+        .doing(DOING)?;
+    let mut rows = statement.query([Stored(of.family_guid)]).doing(DOING)?;
+    while let Some(row) = rows.next().doing(DOING)? {
+        if of.is_same_database(&provenance(row)?) {
+            return base(row);
         }
     }
     Ok(None)
 }
 
-fn query(
-    connection: &Connection,
-    text: &str,
-    parameters: &[&dyn rusqlite::ToSql],
-) -> Result<Option<Base>, Error> {
-    connection
-        .query_row(text, parameters, |row| {
-            Ok((|| {
-                let stored = (
-                    read(row, "guid", "an identity")?,
-                    read(row, "lsn", "a log sequence number")?,
-                    read(row, "date", "a date")?,
-                );
-                let (Some(set_guid), Some(lsn), Some(finished)) = stored else {
-                    return Ok(None);
-                };
-                Ok(Some(Base {
-                    set_guid,
-                    lsn,
-                    finished,
-                }))
-            })())
-        })
-        .optional()
-        .doing(DOING)?
-        .transpose()
-        .map(Option::flatten)
+fn base(row: &Row<'_>) -> Result<Option<Base>, Error> {
+    let stored = (
+        read(row, "guid", "an identity")?,
+        read(row, "lsn", "a log sequence number")?,
+        read(row, "date", "a date")?,
+    );
+    let (Some(set_guid), Some(lsn), Some(finished)) = stored else {
+        return Ok(None);
+    };
+    Ok(Some(Base {
+        set_guid,
+        lsn,
+        finished,
+    }))
 }
 
 impl Catalog {
@@ -114,13 +98,8 @@ impl Catalog {
     ///
     /// # Errors
     /// [`Error::Sqlite`], [`Error::Stored`].
-    pub fn base_of(
-        &self,
-        database_id: i64,
-        database_guid: Guid,
-        family_guid: Guid,
-    ) -> Result<Option<Base>, Error> {
-        in_force(self.connection(), database_id, database_guid, family_guid)
+    pub fn base_of(&self, database_id: i64, of: &Provenance) -> Result<Option<Base>, Error> {
+        in_force(self.connection(), database_id, of)
     }
 
     /// The GUIDs of all sets that may be a database's base: their digests must be kept.
@@ -147,28 +126,49 @@ impl Catalog {
 
 #[cfg(test)]
 mod tests {
-    use windlass_base::Lsn;
+    use windlass_base::{Guid, Lsn};
 
     use super::*;
     use crate::history::tests::{sample, with};
     use crate::{BackupRecord, DatabaseRecord, DatabaseState, Origin, StoredValue};
 
-    fn full(database_guid: Guid, vlf: u32) -> (BackupRecord, Lsn) {
+    fn of(database_guid: Guid) -> Provenance {
+        Provenance {
+            family_guid: Guid::NIL,
+            database_guid,
+            name: "app".to_owned(),
+            path: "/d/app.db".to_owned(),
+            server: "host".to_owned(),
+        }
+    }
+
+    fn full(of: &Provenance, vlf: u32) -> (BackupRecord, Lsn) {
         let lsn: Lsn = format!("{vlf}:1:1").parse().unwrap();
         let columns = [
-            ("database_guid", StoredValue::from(database_guid)),
-            ("family_guid", StoredValue::from(database_guid)),
+            ("database_guid", StoredValue::from(of.database_guid)),
+            ("family_guid", StoredValue::from(of.family_guid)),
+            ("database_name", StoredValue::from(of.name.as_str())),
+            ("server_name", StoredValue::from(of.server.as_str())),
             ("checkpoint_lsn", StoredValue::from(lsn)),
             ("is_discarded", StoredValue::from(false)),
         ];
-        (with(sample(), columns), lsn)
+        let mut record = with(sample(), columns);
+        for (name, value) in &mut record.files[0] {
+            if *name == "physical_name" {
+                *value = StoredValue::from(of.path.as_str());
+            }
+        }
+        (record, lsn)
     }
 
-    fn backed_up(own: Guid, (record, lsn): &(BackupRecord, Lsn), database_id: i64) -> BackedUp {
+    fn backed_up(
+        of: &Provenance,
+        (record, lsn): &(BackupRecord, Lsn),
+        database_id: i64,
+    ) -> BackedUp {
         BackedUp {
             database_id,
-            database_guid: own,
-            family_guid: own,
+            of: of.clone(),
             base: Some(Base {
                 set_guid: record.set_guid,
                 lsn: *lsn,
@@ -183,7 +183,7 @@ mod tests {
         for is_registered in [true, false] {
             for (older, newer) in [(39, 40), (9000, 4_000_000_000), (9999, 10_000)] {
                 let mut catalog = Catalog::in_memory().unwrap();
-                let own = Guid::random();
+                let own = of(Guid::random());
                 let id = match is_registered {
                     false => -1,
                     true => catalog
@@ -199,16 +199,16 @@ mod tests {
                             origin: Origin::Attached,
                             create_date: "2026-11-20 10:00:00".parse().unwrap(),
                             base: None,
-                            made_for: own,
+                            made_for: Guid::NIL,
                         })
                         .unwrap(),
                 };
-                let (first, second) = (full(own, newer), full(own, older));
+                let (first, second) = (full(&own, newer), full(&own, older));
                 for (full, expected) in [(&first, true), (&second, false)] {
-                    let of = backed_up(own, full, id);
+                    let of = backed_up(&own, full, id);
                     let is_base = catalog.record_backup(&full.0, Some(&of)).unwrap();
                     assert_eq!(is_base, expected);
-                    let base = catalog.base_of(id, own, own).unwrap().unwrap();
+                    let base = catalog.base_of(id, &own).unwrap().unwrap();
                     assert_eq!(base.set_guid, first.0.set_guid);
                 }
                 let guids = catalog.base_guids().unwrap();
@@ -220,14 +220,45 @@ mod tests {
     #[test]
     fn what_was_discarded_or_copied_only_is_no_base() {
         let mut catalog = Catalog::in_memory().unwrap();
-        let own = Guid::random();
-        let copy = with(full(own, 50).0, [("is_copy_only", StoredValue::from(true))]);
-        let nul = with(full(own, 60).0, [("is_discarded", StoredValue::from(true))]);
-        let (base, _) = full(own, 40);
+        let own = of(Guid::random());
+        let copy = with(
+            full(&own, 50).0,
+            [("is_copy_only", StoredValue::from(true))],
+        );
+        let nul = with(
+            full(&own, 60).0,
+            [("is_discarded", StoredValue::from(true))],
+        );
+        let (base, _) = full(&own, 40);
         for record in [&base, &copy, &nul] {
             catalog.record_backup(record, None).unwrap();
         }
-        let found = catalog.base_of(-1, own, own).unwrap().unwrap();
+        let found = catalog.base_of(-1, &own).unwrap().unwrap();
         assert_eq!(found.set_guid, base.set_guid);
+    }
+
+    #[test]
+    fn a_copy_has_no_base_in_the_backups_of_the_original() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        let own = of(Guid::random());
+        let (base, _) = full(&own, 40);
+        catalog.record_backup(&base, None).unwrap();
+        let copy = Provenance {
+            database_guid: Guid::random(),
+            path: "/test/app.db".to_owned(),
+            ..own.clone()
+        };
+        assert_eq!(catalog.base_of(-1, &copy).unwrap(), None);
+        // A newer one of the copy takes no place of the original's.
+        let (newer, _) = full(&copy, 50);
+        catalog.record_backup(&newer, None).unwrap();
+        let of = |of: &Provenance| catalog.base_of(-1, of).unwrap().map(|base| base.set_guid);
+        assert_eq!(of(&own), Some(base.set_guid));
+        assert_eq!(of(&copy), Some(newer.set_guid));
+        let restored = Provenance {
+            database_guid: Guid::random(),
+            ..own
+        };
+        assert_eq!(of(&restored), Some(base.set_guid));
     }
 }

@@ -11,6 +11,7 @@
 //! | [`DatabaseRecord`] | the registered databases |
 //! | [`BackupRecord`], [`RestoreRecord`] | the history tables, with SQL Server's columns |
 //! | [`PastBackup`] | the history for readers, with the media of each set; [`BackedUp`]: the database of a backup, and the base of its differentials |
+//! | [`Provenance`] | which backups are of one database |
 //! | [`FailureRecord`], [`Depth`] | failed backups, verified sets |
 //! | [`Drive`] | settings: folders mapped to drive letters, and folders for restores |
 //! | [`Configuration`] | server options: configured, installed and in use |
@@ -38,6 +39,7 @@ mod encryptor;
 mod error;
 mod history;
 mod past;
+pub mod provenance;
 mod record;
 mod restore_history;
 mod run;
@@ -56,6 +58,7 @@ pub use database::{
 pub use device::BackupDevice;
 pub use error::Error;
 pub use past::{Forgotten, PastBackup, PastMedium};
+pub use provenance::Provenance;
 pub use record::{BackedUp, BackupRecord, FamilyRecord, MediaSetRecord, NamedValues};
 pub use restore_history::{RestoreFileRecord, RestoreRecord, RestoreType};
 pub use run::{Depth, FailureRecord, Failures, VerificationRecord, Verified};

@@ -11,7 +11,7 @@ use windlass_base::{FileId, FilePage, Guid, Lsn, Moment};
 
 use crate::error::Doing;
 use crate::value::{Stored, read, text_path};
-use crate::{Catalog, Error};
+use crate::{Catalog, Error, Provenance};
 
 /// Which rows of the history to delete.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +28,11 @@ pub struct PastBackup {
     pub id: i64,
     /// `backup_set_uuid`
     pub set_guid: Option<Guid>,
-    /// `database_name`
+    /// `database_name`, as long as nobody tells databases of one name apart.
     pub database: String,
+    /// The database and where it was: `family_guid`, `database_guid`, `database_name`, `server_name`, and the
+    /// `physical_name` of its first file.
+    pub of: Provenance,
     /// `type`: `D`, `I`, `L`.
     pub kind: String,
     /// `backup_start_date`
@@ -62,8 +65,6 @@ pub struct PastBackup {
     pub media_set_guid: Option<Guid>,
     /// All its media, including mirrors.
     pub media: Vec<PastMedium>,
-    /// `family_guid`
-    pub family_guid: Option<Guid>,
     /// `last_recovery_fork_guid`
     pub recovery_fork: Option<Guid>,
     /// `time_zone`: quarter hours from UTC.
@@ -112,6 +113,7 @@ impl PastBackup {
             id: row.get("backup_set_id").doing(doing)?,
             set_guid: read(row, "backup_set_uuid", "an identity")?,
             database: text("database_name")?,
+            of: provenance(row)?,
             kind: text("type")?,
             started: read(row, "backup_start_date", "a date")?,
             finished: read(row, "backup_finish_date", "a date")?,
@@ -132,7 +134,6 @@ impl PastBackup {
                 .collect(),
             media_set_guid: read(row, "media_uuid", "an identity")?,
             media: Vec::new(),
-            family_guid: read(row, "family_guid", "an identity")?,
             recovery_fork: read(row, "last_recovery_fork_guid", "an identity")?,
             time_zone: row
                 .get::<_, Option<i32>>("time_zone")
@@ -148,6 +149,29 @@ impl PastBackup {
     }
 }
 
+/// The database of a row with a column `first_path`. What the history lacks is empty.
+pub(crate) fn provenance(row: &Row<'_>) -> Result<Provenance, Error> {
+    let doing = "reading the history";
+    let text = |column: &str| -> Result<String, Error> {
+        let value: Option<String> = row.get(column).doing(doing)?;
+        Ok(value.unwrap_or_default())
+    };
+    let guid = |column| -> Result<Guid, Error> {
+        Ok(read(row, column, "an identity")?.unwrap_or(Guid::NIL))
+    };
+    Ok(Provenance {
+        family_guid: guid("family_guid")?,
+        database_guid: guid("database_guid")?,
+        name: text("database_name")?,
+        path: text("first_path")?,
+        server: text("server_name")?,
+    })
+}
+
+/// The column `first_path` of rows of `own_backupset AS backupset`.
+pub(crate) const FIRST_PATH: &str = "(SELECT physical_name FROM own_backupfile AS file \
+     WHERE file.backup_set_id = backupset.backup_set_id ORDER BY file_number LIMIT 1) AS first_path";
+
 impl Catalog {
     /// The backups of a database, or of all databases, oldest first. Excludes runs to `NUL`.
     ///
@@ -157,8 +181,8 @@ impl Catalog {
         let doing = "reading the history";
         let mut statement = self
             .connection()
-            .prepare_cached(
-                "SELECT backupset.*, \
+            .prepare_cached(&format!(
+                "SELECT backupset.*, {FIRST_PATH}, \
                  concat_ws(':', compression_algorithm, compression_level) AS compression, \
                  (SELECT group_concat(physical_device_name, char(10)) FROM (\
                     SELECT physical_device_name FROM backupmediafamily AS family \
@@ -174,8 +198,8 @@ impl Catalog {
                  AS is_overwritten \
                  FROM own_backupset AS backupset \
                  WHERE is_discarded = 0 AND (?1 IS NULL OR database_name = ?1 COLLATE NOCASE) \
-                 ORDER BY backup_finish_date, backup_set_id",
-            )
+                 ORDER BY backup_finish_date, backup_set_id"
+            ))
             .doing(doing)?;
         let mut rows = statement.query([database]).doing(doing)?;
         let mut backups = Vec::new();

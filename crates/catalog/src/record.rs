@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use windlass_base::Guid;
 
-use crate::{Base, StoredValue};
+use crate::{Base, Provenance, StoredValue};
 
 /// A row of `backupmediaset`.
 #[derive(Debug, Clone)]
@@ -68,12 +68,11 @@ pub struct BackupRecord {
     pub files: Vec<NamedValues>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct BackedUp {
     /// Negative if the database is not registered.
     pub database_id: i64,
-    pub database_guid: Guid,
-    pub family_guid: Guid,
+    pub of: Provenance,
     /// The differential base that this backup may become, if any.
     pub base: Option<Base>,
 }

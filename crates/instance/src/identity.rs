@@ -1,5 +1,7 @@
 //! The names of server, machine and login for headers, history and functions.
 
+use std::path::Path;
+
 use windlass_pipeline::Requester;
 
 use crate::Value;
@@ -40,6 +42,12 @@ impl Identity {
             user,
             instance,
         }
+    }
+
+    /// That of the instance in a folder, which exists.
+    pub fn of_instance(folder: Option<&Path>) -> Self {
+        let name = folder.and_then(Path::file_name);
+        Self::of_process(name.map(|name| name.to_string_lossy().into_owned()))
     }
 
     pub fn to_requester(&self) -> Requester {

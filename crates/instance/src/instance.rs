@@ -101,8 +101,7 @@ impl Instance {
         }
         let recovery_interval = catalog.option_in_use(ServerOption::RecoveryInterval)?;
         let memory = catalog.option_in_use(ServerOption::MaxServerMemory)?;
-        let name = folder.as_deref().and_then(Path::file_name);
-        let identity = Identity::of_process(name.map(|name| name.to_string_lossy().into_owned()));
+        let identity = Identity::of_instance(folder.as_deref());
         Ok(Self {
             catalog,
             folder,

@@ -5,6 +5,7 @@
 //! | [`Instance`] | databases, drives, names; the catalog that stores them |
 //! | [`operation`] | backup, restore, verification, inspection: typed options in, a report or a failure out |
 //! | [`chain`] | which sets can be restored, from which others, and if not, why |
+//! | [`provenance`] | which sets are of one database, and which of a copy |
 //! | [`retention`] | which backups expire: policies that respect chains |
 //! | [`standing`], [`presence`] | what can be restored now, and whether its media still exist |
 //! | [`Session`] | the current database, variables, settings, what is open |
@@ -42,6 +43,7 @@ pub mod operation;
 mod outcome;
 mod overwriting;
 pub mod presence;
+pub mod provenance;
 mod query;
 mod rehearsal;
 mod requests;

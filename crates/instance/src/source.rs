@@ -1,12 +1,12 @@
 //! Opens databases for reading: for BACKUP and for measurements.
 
 use windlass_base::Lsn;
-use windlass_catalog::{Base, DatabaseRecord};
+use windlass_catalog::{Base, DatabaseRecord, Provenance};
 use windlass_source::SourceDatabase;
-use windlass_source::sqlite::{FileIdentity, SnapshotOptions};
+use windlass_source::sqlite::SnapshotOptions;
 
 use crate::operation::database;
-use crate::{Failure, Session};
+use crate::{Failure, Session, provenance};
 
 impl Session {
     /// Opens a database for reading as BACKUP does. It stays open until the session ends, or a statement
@@ -37,10 +37,15 @@ impl Session {
         if record.base.is_some() {
             return Ok(record.base);
         }
-        let identity = FileIdentity::of(&record.path);
-        let family = record.family_guid.unwrap_or(identity.family_guid);
-        let catalog = self.instance.catalog();
-        Ok(catalog.base_of(record.database_id, identity.database_guid, family)?)
+        let Some(of) = self.provenance_of(record) else {
+            return Ok(None);
+        };
+        Ok(self.instance.catalog().base_of(record.database_id, &of)?)
+    }
+
+    /// The database as its next backup will describe it.
+    pub(crate) fn provenance_of(&self, record: &DatabaseRecord) -> Option<Provenance> {
+        provenance::of_record(record, &self.instance.identity().server)
     }
 
     /// Opens the database of a catalog entry.

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use windlass_catalog::{DatabaseRecord, PastBackup};
-use windlass_source::sqlite::FileIdentity;
+use windlass_catalog::provenance::{databases, distinct_names};
+use windlass_catalog::{DatabaseRecord, PastBackup, Provenance};
 
 use crate::chain::{ChainSet, Chains, Obstacle, is_newer};
 use crate::presence::{Looker, Presence};
+use crate::provenance::of_record;
+use crate::retention::Now;
 
 /// A database and its backups.
 #[derive(Debug)]
@@ -17,8 +19,10 @@ pub struct Standing<'a> {
     /// All its backups, the oldest first; for each, whether it could have been restored before its media
     /// were lost, and if not, why.
     pub backups: Vec<(&'a PastBackup, Result<(), String>)>,
-    /// The backups to restore for the newest state that is restorable now, in order; empty if there is
-    /// none.
+    /// The backups that are dated in the future: they prove nothing about the time before now.
+    pub ahead: Vec<&'a PastBackup>,
+    /// The backups to restore for the newest of the other states that is restorable now, in order; empty if
+    /// there is none.
     pub state: Vec<&'a PastBackup>,
     /// Newer backups that cannot be restored, with the reasons.
     pub lost: Vec<(&'a PastBackup, String)>,
@@ -45,39 +49,53 @@ impl<'a> Standing<'a> {
         }
     }
 
-    /// The backup with the newest state whose media are not missing; whether they can be examined says
+    /// The backup with the newest state whose media are not missing, of those that are not dated in the future; whether they can be examined says
     /// [`Standing::restorable`].
     pub fn newest(&self) -> Option<&'a PastBackup> {
         self.state.last().copied()
     }
 }
 
-/// Renames backups of other databases that had the name of a registered one, so that a database that was
-/// dropped, or a different file, does not count for the current one.
-pub fn tell_apart(past: &mut [PastBackup], registered: &[DatabaseRecord]) {
-    for record in registered {
-        let family = match (record.family_guid, &record.log_path) {
-            (Some(family), _) => family,
-            // Nothing is known about a file that does not exist.
-            (None, None) if record.path.exists() => FileIdentity::of(&record.path).family_guid,
-            _ => continue,
-        };
-        let of_another = past.iter_mut().filter(|backup| {
-            backup.database.eq_ignore_ascii_case(&record.name)
-                && backup.family_guid.is_some_and(|other| other != family)
-        });
-        for backup in of_another {
-            backup.database.push_str(OF_ANOTHER);
+/// Gives the databases in a history names that differ. A registered database keeps its name; a copy of it, or
+/// another database that had its name, gets a longer one, so that it does not count for it.
+pub fn tell_apart(past: &mut [PastBackup], registered: &[DatabaseRecord], server: &str) {
+    let records = registered
+        .iter()
+        .filter_map(|record| of_record(record, server));
+    let all: Vec<Provenance> = past
+        .iter()
+        .map(|backup| backup.of.clone())
+        .chain(records)
+        .collect();
+    let groups = databases(&all);
+    let last = groups.iter().filter_map(|group| group.last());
+    let last: Vec<&Provenance> = last.map(|index| &all[*index]).collect();
+    // Nothing is known about a file that does not exist.
+    let is_unknown = |name: &str| {
+        let mut records = registered.iter();
+        let record = records.find(|record| record.name.eq_ignore_ascii_case(name));
+        record.is_some_and(|record| of_record(record, server).is_none())
+    };
+    for (group, name) in groups.iter().zip(distinct_names(&last)) {
+        let is_registered = group.last().is_some_and(|last| *last >= past.len());
+        for index in group {
+            if !is_registered
+                && let Some(backup) = past.get_mut(*index)
+                && !is_unknown(&backup.database)
+            {
+                backup.database.clone_from(&name);
+            }
         }
     }
 }
 
-/// Appended to the name of a database that is not the current one of that name.
-const OF_ANOTHER: &str = " (another database of this name)";
-
 /// The restorability of the databases in a history, ordered by name. Without a `looker` the media are
 /// assumed to exist.
-pub fn standings<'a>(past: &'a [PastBackup], mut looker: Option<&mut Looker>) -> Vec<Standing<'a>> {
+pub fn standings<'a>(
+    past: &'a [PastBackup],
+    mut looker: Option<&mut Looker>,
+    at: Now,
+) -> Vec<Standing<'a>> {
     let known: Vec<(&PastBackup, ChainSet)> = past
         .iter()
         .filter_map(|backup| Some((backup, ChainSet::of_past(backup)?)))
@@ -102,9 +120,14 @@ pub fn standings<'a>(past: &'a [PastBackup], mut looker: Option<&mut Looker>) ->
     let mut now: Vec<ChainSet> = known.iter().map(|(_, set)| set.clone()).collect();
     let mut standings = Vec::with_capacity(groups.len());
     for group in groups.into_values() {
+        let is_ahead = |index: &usize| {
+            let times = known[*index].1.times;
+            times.is_some_and(|times| times.is_future(at.utc))
+        };
+        let (ahead, dated): (Vec<usize>, Vec<usize>) = group.iter().partition(|at| is_ahead(at));
         let (state, unseen) = match looker.as_deref_mut() {
-            Some(looker) => seen_state(&known, &mut now, &group, looker),
-            None => (state_of(&now, &group), Vec::new()),
+            Some(looker) => seen_state(&known, &mut now, &dated, looker),
+            None => (state_of(&now, &dated), Vec::new()),
         };
         let backup = |index: &usize| known[*index].0;
         standings.push(Standing {
@@ -116,7 +139,8 @@ pub fn standings<'a>(past: &'a [PastBackup], mut looker: Option<&mut Looker>) ->
                     (backup(index), verdict)
                 })
                 .collect(),
-            lost: lost(&now, &group, state.last())
+            ahead: ahead.iter().map(backup).collect(),
+            lost: lost(&now, &dated, state.last())
                 .into_iter()
                 .map(|(index, why)| (backup(&index), why))
                 .collect(),

@@ -5,6 +5,7 @@ use windlass_base::panic::Panicked;
 
 use crate::coverage::FileRanges;
 use crate::digests::DigestError;
+use crate::media_set::PartlyFinished;
 use crate::report::DamagedPage;
 
 /// The first error, never one of its consequences.
@@ -192,6 +193,11 @@ pub enum Error {
         /// The device where its end is missing.
         device: String,
         position: u16,
+    },
+    #[error("backup set {position}: {partly}")]
+    PartlyFinished {
+        position: u16,
+        partly: PartlyFinished,
     },
     #[error("backup set on '{device}' is damaged: {damage}")]
     SetDamaged {

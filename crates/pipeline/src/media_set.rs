@@ -344,7 +344,7 @@ impl MediaSet {
         for family in &self.families {
             match family.set(position) {
                 Some(set) if set.end.is_some() => listings.push(set.clone()),
-                _ => return Err(incomplete(family, position)),
+                _ => return Err(self.incomplete(family, position)),
             }
         }
         let mut first = None;
@@ -370,6 +370,36 @@ impl MediaSet {
             configuration,
             stored,
         })
+    }
+
+    /// Why a set is incomplete on a family: damage found there explains more than its absence.
+    fn incomplete(&self, family: &Family, position: u16) -> Error {
+        let device = family.device.to_string();
+        if let Some(MediaError::Damaged {
+            offset,
+            what,
+            expected,
+            found,
+        }) = family
+            .listing
+            .trouble
+            .as_ref()
+            .filter(|trouble| !trouble.is_truncation())
+        {
+            return Error::Media {
+                device,
+                source: MediaError::Damaged {
+                    offset: *offset,
+                    what,
+                    expected: *expected,
+                    found: *found,
+                },
+            };
+        }
+        match self.partly_finished(position) {
+            Some(partly) => Error::PartlyFinished { position, partly },
+            None => Error::SetIncomplete { device, position },
+        }
     }
 
     fn not_found(&self, position: u16) -> Error {
@@ -410,34 +440,6 @@ impl MediaSet {
                 .as_ref()
                 .map(|trouble| (&*family.device, trouble))
         })
-    }
-}
-
-/// Why a set is incomplete on a family: damage found there explains more than its absence.
-fn incomplete(family: &Family, position: u16) -> Error {
-    let device = family.device.to_string();
-    match &family.listing.trouble {
-        Some(trouble) if !trouble.is_truncation() => {
-            let (offset, what, expected, found) = match trouble {
-                MediaError::Damaged {
-                    offset,
-                    what,
-                    expected,
-                    found,
-                } => (*offset, *what, *expected, *found),
-                _ => return Error::SetIncomplete { device, position },
-            };
-            Error::Media {
-                device,
-                source: MediaError::Damaged {
-                    offset,
-                    what,
-                    expected,
-                    found,
-                },
-            }
-        }
-        _ => Error::SetIncomplete { device, position },
     }
 }
 

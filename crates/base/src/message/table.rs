@@ -120,7 +120,7 @@ messages! {
     3119, 16, restore_plan_problems(), "Problems were identified while planning for the RESTORE statement. Previous messages provide details.";
     3132, 16, families_missing(expected, provided), "The media set has {expected} media families but only {provided} are provided. All members must be provided.";
     3136, 16, wrong_differential_base(), "This differential backup cannot be restored because the database has not been restored to the correct earlier state.";
-    3142, 16, file_exists(file, existing), "File \"{file}\" cannot be restored over the existing \"{existing}\". Reissue the RESTORE statement using WITH REPLACE to overwrite pre-existing files, or WITH MOVE to identify an alternate location.";
+    3142, 16, file_exists(file, existing, way), "File \"{file}\" cannot be restored over the existing \"{existing}\". {way}";
     3143, 16, not_our_set(device), "The data set on device '{device}' is not a SQL Server backup set.";
     3145, 16, stop_at_in_simple_recovery(option), "The {option} option is not supported for databases that use the SIMPLE recovery model.";
     3147, 16, tempdb_not_allowed(), "Backup and restore operations are not allowed on database tempdb.";
@@ -180,6 +180,7 @@ messages! {
     4353, 16, move_given_twice(file), "Conflicting file relocations have been specified for file '{file}'. Only a single WITH MOVE clause should be specified for any logical file name.";
     5120, 16, cannot_open_file(file, error), "Unable to open the physical file \"{file}\". {error}.";
     5133, 16, directory_lookup_failed(file, error), "Directory lookup for the file \"{file}\" failed with the operating system error {error}.";
+    5170, 16, file_cannot_be_created(file), "Cannot create file '{file}' because it already exists. Change the file path or the file name, and retry the operation.";
     5701, 10, changed_database(database), "Changed database context to '{database}'.";
     5807, 16, recovery_interval_too_long(minutes), "Recovery intervals above {minutes} minutes not recommended. Use the RECONFIGURE WITH OVERRIDE statement to force this configuration.";
     8114, 16, data_type_conversion(from, to), "Error converting data type {from} to {to}.";
@@ -255,6 +256,9 @@ messages! {
     50068, 16, medium_without_sets(device), "Nothing was restored: '{device}' begins as a medium, but no backup set can be found on it: it has lost a part, or its backup was never finished. It may have held a newer state than the other media that were named. Name an undamaged copy of it; or, for the state of the others, leave it out.";
     50069, 10, entry_not_updated(database, reason), "'{database}' is restored, but its entry in the instance's catalog could not be written and is as it was before: {reason} Repeat the restore WITH REPLACE once the catalog can be written.";
     50070, 16, written_set_lost(devices, reason), "The backup set was written to '{devices}', but it is not there: {reason}. Another program removed, replaced or changed the medium meanwhile. There is no backup; run it again.";
+    50076, 16, base_in_future(database, started), "The differential backup of '{database}' is refused: its base, the full backup of {started}, is dated in the future. The clock was wrong then, or is now, so which state is the newest could not be told. Make a full backup. (windlass backup --base-missing-ok makes the differential anyway.)";
+    50077, 10, base_in_future_ignored(database, started), "Warning: the base of this differential of '{database}', the full backup of {started}, is dated in the future: the clock was wrong then, or is now. Make a full backup.";
+    50078, 16, set_partly_finished(position, partly), "Backup set {position} cannot be restored from these devices: {partly}. Name the newest copy of that stripe; the backup sets before this one can be restored.";
 }
 
 // What statements report besides SQL Server's messages.
@@ -289,6 +293,7 @@ texts! {
     finding(text), "{text}";
     found_on_device(device, finding), "'{device}': {finding}.";
     give_another_place(), "Use another target with --to FILE or --move LOGICAL=FILE.";
+    give_name_and_replace(), "To overwrite the file, name it with --to FILE or --move LOGICAL=FILE, and give --replace; or name another place there.";
     give_replace_or_another_place(), "Use --replace to overwrite it, or another target with --to FILE or --move LOGICAL=FILE.";
     imported(file, database, bytes), "'{file}' was imported into database '{database}': {bytes} bytes.";
     imported_without_checksums(), "Its pages have no checksums, because the file has no room for them; import it with --page-checksums to make room.";
@@ -323,6 +328,7 @@ texts! {
     sequence_torn(name), "The differential was applied in part: '{name}' is left restoring, and is neither the full backup nor the differential. Repeat the command with good media, or with the full backup alone: it starts from the beginning.";
     sequence_waits(name, place, recovery), "The full backup is restored, the differential is not: '{name}' is left restoring, and cannot be opened. To continue with this or another differential of the same full backup: windlass restore DIFFERENTIAL {place}.{recovery}";
     set_left_out(set, why), "Left out: {set}: {why}.";
+    set_not_on_all(position, partly), "Backup set {position} cannot be restored from these devices: {partly}.";
     set_rekeyed(position, on_media, beside), "Backup set {position} can be read by {on_media} (on the media) and {beside} (in the key file beside them).";
     set_repacked(original, database, position), "Backup set {original} of '{database}' was copied as backup set {position}.";
     sets_on_device(device, are, position), "On '{device}' there {are}; there is no set {position}.";

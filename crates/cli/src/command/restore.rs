@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
             // The next backup may contain what this one lost.
             None if is_lost => outcome = Outcome::Failed,
             None => {
-                advise(&mut console);
+                advise(arguments, &mut console);
                 if (index > 0 || goes_on) && !arguments.run.dry_run {
                     left_open(&session, arguments, &name, &mut console);
                 }
@@ -188,11 +188,14 @@ fn steps(
 }
 
 /// Advice for refusals that mention T-SQL options.
-fn advise(console: &mut Console) {
-    const EXISTING: [u32; 2] = [3142, 3154];
+fn advise(arguments: &RestoreArguments, console: &mut Console) {
     const OCCUPIED: [u32; 2] = [1834, 3156];
-    let advice = if EXISTING.iter().any(|number| console.has_reported(*number)) {
+    let is_named = arguments.to.is_some() || !arguments.moves.is_empty();
+    let is_enough = is_named && !arguments.replace;
+    let advice = if console.has_reported(3154) || console.has_reported(3142) && is_enough {
         table::give_replace_or_another_place()
+    } else if console.has_reported(3142) {
+        table::give_name_and_replace()
     } else if OCCUPIED.iter().any(|number| console.has_reported(*number)) {
         table::give_another_place()
     } else {

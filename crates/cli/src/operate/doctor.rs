@@ -7,10 +7,12 @@ use rusqlite::{Connection, OpenFlags};
 use windlass_base::Moment;
 use windlass_catalog::{Catalog, DatabaseRecord, FILE_NAME};
 use windlass_instance::presence::Looker;
+use windlass_instance::retention::Now;
 use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
 use windlass_instance::{SERVICE_KEY_FILE, Session};
 
-use super::history::{FUTURE_SECONDS, seconds};
+use super::exposure::AHEAD;
+use super::history::seconds;
 use super::settings::Settings;
 use super::texts;
 use crate::args::Common;
@@ -126,9 +128,12 @@ fn instance(folder: &Path, session: &mut Session, findings: &mut Findings) {
         let detail = format!("{} MB are free", free >> 20);
         findings.add(state, format!("room in {}", folder.display()), detail);
     }
-    let catalog = session.instance().catalog();
+    let (catalog, server) = (
+        session.instance().catalog(),
+        &session.instance().identity().server,
+    );
     let mut looker = Looker::default();
-    if let Err(error) = databases(catalog, &mut looker, findings) {
+    if let Err(error) = databases(catalog, server, &mut looker, findings) {
         findings.add(State::Error, "catalog", error.to_string());
     }
     copies(catalog, findings);
@@ -149,13 +154,14 @@ fn remains(folder: &Path, catalog: &Catalog, findings: &mut Findings) {
 
 fn databases(
     catalog: &Catalog,
+    server: &str,
     looker: &mut Looker,
     findings: &mut Findings,
 ) -> Result<(), windlass_catalog::Error> {
     let (databases, mut past) = (catalog.databases()?, catalog.past_backups(None)?);
-    tell_apart(&mut past, &databases);
+    tell_apart(&mut past, &databases, server);
     let failures = catalog.failures()?;
-    let standings = standings(&past, Some(looker));
+    let standings = standings(&past, Some(looker), Now::here());
     for record in &databases {
         let is_it = |name: &str| name.eq_ignore_ascii_case(&record.name);
         let standing = standings.iter().find(|one| is_it(one.database));
@@ -201,6 +207,17 @@ fn database(record: &DatabaseRecord, standing: Option<&Standing<'_>>, findings: 
         let detail = format!("the backup of {made} cannot be restored: {why}");
         findings.add(State::Error, &what, detail);
     }
+    if let Some(ahead) = standing.ahead.last() {
+        let dated = ahead.started.map_or_else(String::new, |at| at.to_string());
+        findings.add(
+            State::Error,
+            &what,
+            format!("the backup of {dated} is {AHEAD}"),
+        );
+        if standing.newest().is_none() {
+            return;
+        }
+    }
     if let Restorable::Unknown(why) = standing.restorable() {
         let detail = format!("whether its newest backup can be restored is unknown: {why}");
         return findings.add(State::Error, what, detail);
@@ -209,12 +226,6 @@ fn database(record: &DatabaseRecord, standing: Option<&Standing<'_>>, findings: 
         return findings.add(State::Error, what, "has no restorable backup");
     };
     let age = seconds(last, Moment::now().0);
-    if age < -FUTURE_SECONDS {
-        let detail = format!(
-            "the last backup is dated {last}, in the future: the clock was wrong then, or is now"
-        );
-        return findings.add(State::Error, what, detail);
-    }
     let hours = age / 3600;
     if hours >= HOURS_WITHOUT_BACKUP {
         findings.add(

@@ -104,7 +104,7 @@ fn media_rows(media: &FoundMedia, decision: &Decision, verdict: &str) -> Vec<Vec
         .iter()
         .map(|set| {
             let finished = set.finished.map_or_else(String::new, |at| at.to_string());
-            format!("{} {:?} {finished}", set.database, set.chain.kind)
+            format!("{} {:?} {finished}", set.of.name, set.chain.kind)
         })
         .collect();
     let row = |file: &FoundFile| {

@@ -11,7 +11,7 @@ use windlass_base::Moment;
 use windlass_catalog::PastBackup;
 use windlass_instance::standing::{Restorable, Standing};
 
-use super::history::{FUTURE_SECONDS, seconds};
+use super::history::seconds;
 
 /// A period in which a failure would have lost too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,11 +34,13 @@ pub(super) struct Exposure<'a> {
     pub(super) database: &'a str,
     /// All its backups, oldest first.
     pub(super) backups: Vec<&'a PastBackup>,
-    /// Those that cannot be restored, with the reason. Missing media of backups older than the
+    /// Those that do not count, with the reason: they cannot be restored, or are dated in the future. Missing media of backups older than the
     /// newest state are not listed: they may have been deleted on purpose.
     pub(super) unusable: Vec<(&'a PastBackup, String)>,
-    /// The newest backup whose media are not missing.
+    /// The newest backup whose media are not missing and that is not dated in the future.
     pub(super) newest: Option<&'a PastBackup>,
+    /// Whether backups are dated in the future.
+    pub(super) is_ahead: bool,
     /// Why it is not known whether that can be restored now.
     pub(super) unknown: Option<String>,
     pub(super) gaps: Vec<Gap>,
@@ -57,6 +59,9 @@ impl<'a> Exposure<'a> {
     }
 }
 
+/// Why a backup that is dated in the future does not count.
+pub(super) const AHEAD: &str = "dated in the future: the clock was wrong then, or is now";
+
 /// Evaluates the backups of each database.
 pub(super) fn judge(
     standings: Vec<Standing<'_>>,
@@ -70,23 +75,7 @@ pub(super) fn judge(
 }
 
 fn judge_one(standing: Standing<'_>, rpo_seconds: i64, now: Moment) -> Exposure<'_> {
-    // A backup dated in the future proves nothing about the time before now.
-    let is_past = |backup: &&PastBackup| {
-        let began = backup.started;
-        began.is_none_or(|began| seconds(now, began) <= FUTURE_SECONDS)
-    };
-    let can_be = |(backup, verdict): &(&'_ PastBackup, Result<(), String>)| {
-        verdict.is_ok() && is_past(backup)
-    };
-    let newest = standing.newest().and_then(|newest| match is_past(&newest) {
-        true => Some(newest),
-        false => {
-            let known = standing.backups.iter().filter(|one| can_be(one));
-            known
-                .map(|(backup, _)| *backup)
-                .max_by_key(|backup| backup.started)
-        }
-    });
+    let newest = standing.newest();
     let unknown = match standing.restorable() {
         Restorable::Unknown(why) => Some(why.to_owned()),
         Restorable::Yes | Restorable::No => None,
@@ -96,6 +85,7 @@ fn judge_one(standing: Standing<'_>, rpo_seconds: i64, now: Moment) -> Exposure<
         backups: standing.backups.iter().map(|(backup, _)| *backup).collect(),
         unusable: standing.lost,
         newest,
+        is_ahead: !standing.ahead.is_empty(),
         unknown,
         gaps: Vec::new(),
         worst: 0,
@@ -113,7 +103,8 @@ fn judge_one(standing: Standing<'_>, rpo_seconds: i64, now: Moment) -> Exposure<
         let (Some(started), Some(finished)) = (backup.started, backup.finished) else {
             continue;
         };
-        if !is_past(&backup) {
+        if standing.ahead.iter().any(|other| other.id == backup.id) {
+            exposure.unusable.push((backup, AHEAD.to_owned()));
             continue;
         }
         if let Some(since) = covered {
@@ -155,7 +146,12 @@ mod tests {
     use super::*;
 
     fn judge_all(past: &[PastBackup], rpo_seconds: i64, now: Moment) -> Vec<Exposure<'_>> {
-        judge(standings(past, None), rpo_seconds, now)
+        let utc = windlass_instance::chain::Times::of(Some(now), None, 0);
+        let at = windlass_instance::retention::Now {
+            local: now,
+            utc: utc.unwrap().started,
+        };
+        judge(standings(past, None, at), rpo_seconds, now)
     }
 
     fn moment(text: &str) -> Moment {
@@ -177,6 +173,13 @@ mod tests {
             id: i64::from(guid),
             set_guid: Some(Guid::from_stored([guid; 16])),
             database: "app".to_owned(),
+            of: windlass_catalog::Provenance {
+                family_guid: Guid::NIL,
+                database_guid: Guid::NIL,
+                name: "app".to_owned(),
+                path: String::new(),
+                server: String::new(),
+            },
             kind: kind.to_owned(),
             started: Some(Moment::new(finished.to_civil().saturating_sub(hour))),
             finished: Some(finished),
@@ -193,7 +196,6 @@ mod tests {
             devices: vec!["/b/1.bak".to_owned()],
             media_set_guid: None,
             media: Vec::new(),
-            family_guid: None,
             recovery_fork: None,
             time_zone: 0,
             seconds: Some(3600.0),

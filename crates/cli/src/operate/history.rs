@@ -3,6 +3,7 @@
 use windlass_base::Moment;
 use windlass_catalog::PastBackup;
 use windlass_instance::presence::{Looker, Presence};
+use windlass_instance::retention::Now;
 use windlass_instance::standing::{standings, tell_apart};
 use windlass_instance::{Column, ColumnType, ResultSet, Value};
 
@@ -39,6 +40,7 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let catalog = session.instance().catalog();
+    let server = &session.instance().identity().server;
     let known = catalog.databases().and_then(|known| {
         let past = catalog.past_backups(arguments.database.as_deref())?;
         Ok((known, past))
@@ -57,8 +59,8 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
         let records = known;
         let known: Vec<&str> = records.iter().map(|record| record.name.as_str()).collect();
         let known: Vec<&str> = known.into_iter().filter(is_asked).collect();
-        tell_apart(&mut past, &records);
-        let standings = standings(&past, Some(&mut looker));
+        tell_apart(&mut past, &records, server);
+        let standings = standings(&past, Some(&mut looker), Now::here());
         let subjects = Subjects::new(standings, &known, rpo, None, now);
         gaps(&subjects).send(&mut console);
         subjects.outcome()
@@ -72,10 +74,6 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
     looker.note(session.instance_mut().catalog_mut(), now);
     outcome
 }
-
-/// The furthest that a date may lie in the future, in seconds: clocks differ, and local times go back an
-/// hour.
-pub(super) const FUTURE_SECONDS: i64 = 2 * 3600;
 
 /// Seconds from one moment to another.
 pub(super) fn seconds(from: Moment, to: Moment) -> i64 {

@@ -11,8 +11,10 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 use windlass_base::{Guid, Moment, visible};
 use windlass_catalog::{Catalog, DatabaseRecord, Failures, PastBackup, Verified};
+use windlass_instance::Identity;
 use windlass_instance::chain::Times;
 use windlass_instance::presence::Looker;
+use windlass_instance::retention::Now;
 use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
 
 use super::MetricsArguments;
@@ -31,7 +33,8 @@ pub(super) fn run(arguments: &MetricsArguments, common: &Common) -> Outcome {
     let Some(session) = session(common, &mut console) else {
         return Outcome::Failed;
     };
-    let text = match text(session.instance().catalog()) {
+    let server = &session.instance().identity().server;
+    let text = match text(session.instance().catalog(), server) {
         Ok(text) => text,
         Err(error) => return failed(&error, &mut console),
     };
@@ -54,8 +57,10 @@ pub(crate) fn renew(common: &Common, settings: &Settings) {
     let (Some(path), Some(instance)) = (settings.metrics(), &common.instance) else {
         return;
     };
+    let folder = instance.canonicalize().ok();
+    let server = Identity::of_instance(folder.as_deref()).server;
     let result = Catalog::open(instance)
-        .and_then(|catalog| text(&catalog))
+        .and_then(|catalog| text(&catalog, &server))
         .map_err(io::Error::other)
         .and_then(|text| write(path, &text));
     if let Err(error) = result {
@@ -69,13 +74,14 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     windlass_io::output::write(path, text.as_bytes(), windlass_io::output::MODE_PUBLIC)
 }
 
-fn text(catalog: &Catalog) -> Result<String, windlass_catalog::Error> {
+fn text(catalog: &Catalog, server: &str) -> Result<String, windlass_catalog::Error> {
     let mut past = catalog.past_backups(None)?;
     let registered = catalog.databases()?;
-    tell_apart(&mut past, &registered);
+    tell_apart(&mut past, &registered, server);
+    let now = Now::here();
     let mut text = String::new();
-    backups(&past, &mut text);
-    let standings = standings(&past, Some(&mut Looker::default()));
+    backups(&past, now, &mut text);
+    let standings = standings(&past, Some(&mut Looker::default()), now);
     databases(&standings, &registered, &mut text);
     failures(&catalog.failures()?, &registered, &mut text);
     verifications(&past, &catalog.verifications()?, &mut text);
@@ -93,13 +99,16 @@ fn text(catalog: &Catalog) -> Result<String, windlass_catalog::Error> {
     Ok(text)
 }
 
-/// The last backup of each database and kind, in whatever state.
-fn backups(past: &[PastBackup], text: &mut String) {
+/// The last backup of each database and kind that is not dated in the future, in whatever state.
+fn backups(past: &[PastBackup], now: Now, text: &mut String) {
     let mut last: BTreeMap<(&str, &str), &PastBackup> = BTreeMap::new();
     let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for backup in past {
         let key = (backup.database.as_str(), kind(&backup.kind));
-        last.insert(key, backup);
+        let times = Times::of(backup.started, backup.finished, backup.time_zone);
+        if !times.is_some_and(|times| times.is_future(now.utc)) {
+            last.insert(key, backup);
+        }
         *counts.entry(key).or_default() += 1;
     }
     let mut family = |name: &str, help: &str, value: &dyn Fn(&PastBackup) -> Option<f64>| {
@@ -183,7 +192,7 @@ fn databases(standings: &[Standing<'_>], registered: &[DatabaseRecord], text: &m
     );
     family(
         "windlass_database_restorable_timestamp_seconds",
-        "Start of the newest restorable backup; 0 if there is none, or if its media cannot be examined.",
+        "Start of the newest restorable backup that is not dated in the future; 0 if there is none, or if its media cannot be examined.",
         &|standing| {
             let is_seen = standing.restorable() == Restorable::Yes;
             let newest = standing.newest().filter(|_| is_seen);
@@ -196,6 +205,11 @@ fn databases(standings: &[Standing<'_>], registered: &[DatabaseRecord], text: &m
         "windlass_database_backups_lost",
         "Newer backups that cannot be restored.",
         &|standing| standing.lost.len() as f64,
+    );
+    family(
+        "windlass_database_backups_dated_in_future",
+        "Backups that are dated in the future and therefore do not count.",
+        &|standing| standing.ahead.len() as f64,
     );
     family(
         "windlass_database_media_unseen",

@@ -3,6 +3,7 @@
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_catalog::PastBackup;
 use windlass_media::{SetConfiguration, SetType};
+use windlass_pipeline::PartlyFinished;
 
 /// Why a set cannot be restored, regardless of other sets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -10,6 +11,9 @@ pub enum Obstacle {
     /// The end of the set is not on every family.
     #[error("it was never finished")]
     Incomplete,
+    /// The end of the set is on some families only.
+    #[error("{0}")]
+    Partly(PartlyFinished),
     /// Kept by `CONTINUE_AFTER_ERROR` although its database was damaged.
     #[error("it was made of a damaged database")]
     Damaged,
@@ -137,7 +141,7 @@ impl ChainSet {
         };
         Some(Self {
             set_guid: past.set_guid.unwrap_or(Guid::NIL),
-            family_guid: past.family_guid.unwrap_or(Guid::NIL),
+            family_guid: past.of.family_guid,
             fork: past.recovery_fork.unwrap_or(Guid::NIL),
             kind,
             is_copy_only: past.is_copy_only,

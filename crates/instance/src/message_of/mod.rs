@@ -101,7 +101,7 @@ fn sql_server_messages(error: &windlass_sqlserver::Error) -> Vec<Message> {
         Error::File { path, source } => {
             vec![table::cannot_open_device(path.display(), os_error(source))]
         }
-        Error::Exists(path) => vec![table::file_exists(path.display(), path.display())],
+        Error::Exists(path) => vec![table::file_cannot_be_created(path.display())],
         Error::OtherBase { .. } => vec![table::wrong_differential_base(), note()],
         Error::NoDestination(_)
         | Error::SameDestination(_)

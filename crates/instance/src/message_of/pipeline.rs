@@ -89,6 +89,7 @@ fn message(error: &Error) -> Message {
             given,
         } => table::block_size_incompatible(device, found, given),
         Error::SetIncomplete { device, .. } => table::set_incomplete(device),
+        Error::PartlyFinished { position, partly } => table::set_partly_finished(position, partly),
         Error::PageDamaged(DamagedPage { page, offset, file }) => {
             table::logical_consistency("incorrect checksum", page, format!("0x{offset:x}"), file)
         }

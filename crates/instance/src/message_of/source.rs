@@ -5,6 +5,8 @@ use windlass_base::message::table;
 use windlass_io::other_name::OtherName;
 use windlass_source::{Alias, Error};
 
+use crate::operation::restore::WITH_REPLACE;
+
 use super::{engine_message, os_error, quoted_os_error};
 
 /// The messages for an error of a database.
@@ -101,7 +103,9 @@ fn way_to_the_log(alias: Alias) -> &'static str {
 /// The message for an error of a restore.
 fn restore_message(error: &Error) -> Message {
     match error {
-        Error::TargetExists { path } => table::file_exists(path.display(), path.display()),
+        Error::TargetExists { path } => {
+            table::file_exists(path.display(), path.display(), WITH_REPLACE)
+        }
         Error::InUse { .. } => table::exclusive_access(),
         Error::NotReplaceable { path, found } => table::cannot_open_file(
             path.display(),

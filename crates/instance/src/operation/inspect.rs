@@ -184,6 +184,11 @@ fn headers(
         })
         .collect();
     let (note, trouble) = trouble(media);
+    let partly = found.iter().filter_map(|found| {
+        let position = found.set.position;
+        let partly = media.partly_finished(position)?;
+        Some(table::set_not_on_all(position, partly))
+    });
     let mut rows = media_rows::header_only(&found);
     for (row, found) in rows.rows.iter_mut().zip(&found) {
         if let Some(original) = original(media, found.set)? {
@@ -194,7 +199,7 @@ fn headers(
         rows,
         positions: found.iter().map(|found| found.set.position).collect(),
         before: Vec::new(),
-        after: note.into_iter().collect(),
+        after: partly.chain(note).collect(),
         trouble,
     })
 }

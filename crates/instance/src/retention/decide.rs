@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use jiff::civil::Date;
 use windlass_base::Moment;
+use windlass_catalog::provenance::databases;
 use windlass_media::SetType;
 
-use super::database::databases;
 use super::{FoundMedia, FoundSet, Now, Place, Policy, chain_sets};
 use crate::chain::{ChainSet, Chains, Obstacle, Why, is_newer};
 
@@ -18,7 +18,7 @@ pub struct Decision {
     /// The reasons; never empty.
     pub reasons: Vec<String>,
     /// Whether it stays because it may have a newer state than any that can be restored from these media: its
-    /// base is missing, or its date is wrong.
+    /// base is missing, one of its stripes is an older copy, or its date is wrong.
     pub is_doubtful: bool,
     /// The sets of a medium that stays, by their place on it, for whose sake others may go: if one of them
     /// cannot be restored, something else has to stay instead.
@@ -107,9 +107,9 @@ pub fn decide(
         .iter()
         .map(|media| of_medium(media, database, now.local))
         .collect();
-    let all: Vec<&FoundSet> = (0..sets.len()).map(|index| found.set(index)).collect();
+    let all = (0..sets.len()).map(|index| &found.set(index).of);
     let mut ahead = Vec::new();
-    let databases: Vec<(Vec<usize>, Vec<Kept>)> = databases(&all)
+    let databases: Vec<(Vec<usize>, Vec<Kept>)> = databases(all)
         .into_iter()
         .map(|own| {
             let is_future = |index: &usize| found.is_future(*index, now);
@@ -129,7 +129,10 @@ pub fn decide(
     }
     for index in databases.iter().flat_map(|(own, _)| orphaned(&found, own)) {
         let medium = places[index].0;
-        reasons[medium].insert(ORPHAN.to_owned());
+        reasons[medium].insert(match &found.sets[index].obstacle {
+            None => format!("{NEWER}; the full backup it needs is damaged or elsewhere"),
+            Some(why) => format!("{NEWER}: {why}"),
+        });
         doubtful.insert(medium);
     }
     keep_bases(&found, &mut reasons);
@@ -152,17 +155,17 @@ pub fn decide(
 const FUTURE: &str = "dated in the future: the clock was wrong then, or is now";
 
 /// The reason to keep an orphan.
-const ORPHAN: &str = "newer than anything that can be restored from these media; the full backup it needs is damaged or \
-                      elsewhere";
+const NEWER: &str = "newer than anything that can be restored from these media";
 
-/// The differentials of a database that are intact and newer than its newest restorable state, but lack their
-/// base here: with the base from elsewhere they are the newest state.
+/// The sets of a database that are newer than its newest restorable state and intact where they are, but lack
+/// something here that may be elsewhere: the base of a differential, or the newest copy of a stripe.
 fn orphaned(found: &Found<'_>, own: &[usize]) -> Vec<usize> {
     let newest = found.chains.newest_among(own.iter().copied());
     let is_orphan = |index: &usize| {
         let set = &found.sets[*index];
-        set.kind == SetType::Differential
-            && set.obstacle.is_none()
+        let lacks_base = set.kind == SetType::Differential && set.obstacle.is_none();
+        let lacks_stripe = matches!(set.obstacle, Some(Obstacle::Partly(_)));
+        (lacks_base || lacks_stripe)
             && found.chains.verdict(*index).is_err()
             && newest.is_none_or(|newest| is_newer(set, &found.sets[newest]))
     };
@@ -221,13 +224,13 @@ fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSe
         if let Some(expires) = set.expires.filter(|expires| *expires > now) {
             reasons.insert(format!("expires on {expires}"));
         }
-        if database.is_some_and(|wanted| !wanted.eq_ignore_ascii_case(&set.database)) {
-            reasons.insert(format!("holds a backup of '{}'", set.database));
+        if database.is_some_and(|wanted| !wanted.eq_ignore_ascii_case(&set.of.name)) {
+            reasons.insert(format!("holds a backup of '{}'", set.of.name));
         }
         if set.chain.kind == SetType::Log {
             reasons.insert("holds a log backup".to_owned());
         }
-        if set.finished.is_none() || !set.is_complete() {
+        if set.finished.is_none() || set.chain.obstacle == Some(Obstacle::Incomplete) {
             reasons.insert("contains an unfinished backup".to_owned());
         }
     }

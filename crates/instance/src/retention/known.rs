@@ -6,7 +6,7 @@ use windlass_base::Guid;
 use windlass_catalog::PastBackup;
 
 use super::{FoundFile, FoundMedia, FoundOther, FoundSet, Scan};
-use crate::chain::ChainSet;
+use crate::chain::{ChainSet, Obstacle};
 
 /// Adds what the history knows of files that cannot be read, and of sets that are not found where it says:
 /// their names and dates, so that a rule can count them. Whoever reads them finds that it cannot.
@@ -52,6 +52,7 @@ fn unreadable(
         path: other.path,
         family,
         defect: Some(other.reason.clone()),
+        sets: Vec::new(),
     };
     let is_it = |media: &&mut FoundMedia| media.media_set_guid == media_set_guid;
     if let Some(known) = media.iter_mut().find(is_it) {
@@ -106,8 +107,7 @@ fn complete(media: &mut FoundMedia, past: &[PastBackup]) {
         };
         let set = FoundSet {
             chain,
-            database: backup.database.clone(),
-            origin: None,
+            of: backup.of.clone(),
             started: backup.started,
             finished: backup.finished,
             expires: None,
@@ -116,6 +116,8 @@ fn complete(media: &mut FoundMedia, past: &[PastBackup]) {
         let count = media.sets.len();
         match media.sets.get_mut(index) {
             Some(found) if found.is_complete() => {}
+            // The rest of it may be elsewhere.
+            Some(found) if matches!(found.chain.obstacle, Some(Obstacle::Partly(_))) => {}
             Some(found) => {
                 *found = set;
                 media.lacks_known = true;

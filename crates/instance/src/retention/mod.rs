@@ -5,19 +5,17 @@
 //! | [`Policy`] | what to keep: a number, an age, a grandfather-father-son scheme |
 //! | [`scan`] | finds the media in some folders, from their headers alone |
 //! | [`add_known`] | adds what the history knows of media that cannot be read |
-//! | `database` | which sets are of one database, and which of a copy |
 //! | [`decide`] | for each medium: keep or delete, and why |
 //! | [`delete`] | deletes the files of a medium, after reading their headers once more |
 //!
 //! Invariants:
 //! 1. Nothing that a kept backup needs is deleted: the base of a differential is kept with it.
 //! 2. The newest restorable backup of a database is kept, whatever the policy says. A copy of a database is
-//!    another database.
+//!    another database ([`crate::provenance`]).
 //! 3. A backup that is dated in the future takes the place of no other.
 //! 4. A medium is kept or deleted as a whole, with all its stripes.
 //! 5. Only files whose headers say that Windlass wrote them are deleted; unreadable files are kept.
 
-mod database;
 mod decide;
 mod known;
 mod policy;
@@ -26,11 +24,11 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use database::Origin;
 pub use decide::{Decision, decide};
 pub use known::add_known;
 pub use policy::{Now, Policy, PolicyError};
 pub use remove::delete;
+pub(crate) use scan::scan_only;
 pub use scan::{
     FoundFile, FoundMedia, FoundOther, FoundSet, Place, Scan, add_dependents, chain_sets, scan,
 };

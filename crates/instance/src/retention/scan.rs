@@ -5,14 +5,14 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use windlass_base::{Guid, Moment};
-use windlass_catalog::PastBackup;
+use windlass_catalog::{PastBackup, Provenance};
 use windlass_device::DeviceAddress;
 use windlass_media::MediaError;
-use windlass_pipeline::{Error as PipelineError, MediaSet};
+use windlass_pipeline::{Error as PipelineError, MediaSet, PartlyFinished};
 
-use super::Origin;
 use crate::chain::{ChainSet, Obstacle};
 use crate::names::is_own_side_file;
+use crate::provenance;
 
 /// The problem of media whose stripes contradict each other.
 const CONTRADICTIONS: &str = "its stripes or copies contain different backup sets";
@@ -26,9 +26,7 @@ const UNFINISHED: &str =
 pub struct FoundSet {
     /// What it is based on, what is based on it, and why it cannot be restored.
     pub chain: ChainSet,
-    pub database: String,
-    /// `None` for a set of which only the history knows.
-    pub origin: Option<Origin>,
+    pub of: Provenance,
     pub started: Option<Moment>,
     /// When it was finished; when it was started if it was not finished.
     pub finished: Option<Moment>,
@@ -40,7 +38,10 @@ pub struct FoundSet {
 impl FoundSet {
     /// Whether its end is on every family.
     pub(crate) fn is_complete(&self) -> bool {
-        self.chain.obstacle != Some(Obstacle::Incomplete)
+        !matches!(
+            self.chain.obstacle,
+            Some(Obstacle::Incomplete | Obstacle::Partly(_))
+        )
     }
 }
 
@@ -51,6 +52,8 @@ pub struct FoundFile {
     pub bytes: u64,
     /// Why it cannot be read as a medium, or not to its end; `None` if it can.
     pub defect: Option<String>,
+    /// The sets that it shows, as if it were all of its medium.
+    pub sets: Vec<FoundSet>,
 }
 
 /// A media set, with all of its files that were found.
@@ -60,7 +63,7 @@ pub struct FoundMedia {
     pub family_count: u16,
     /// Its files, including mirrors and copies.
     pub files: Vec<FoundFile>,
-    /// Its backup sets, in order.
+    /// Its backup sets, in order, as all its files together show them.
     pub sets: Vec<FoundSet>,
     /// What is wrong with it. Sets before the problem may be complete.
     pub trouble: Option<String>,
@@ -107,14 +110,59 @@ impl FoundMedia {
 
     /// Why none of its sets can be restored.
     fn obstacle(&self) -> Option<Obstacle> {
-        if !self.is_whole() {
-            let count = self.family_count;
-            let text = format!("not all of its {count} stripes were found");
-            return Some(Obstacle::Media(text));
-        }
-        self.has_contradictions
-            .then(|| Obstacle::Media(CONTRADICTIONS.to_owned()))
+        let count = self.family_count;
+        let text = || format!("not all of its {count} stripes were found");
+        (!self.is_whole()).then(|| Obstacle::Media(text()))
     }
+
+    /// Puts together what its files say of its sets. A set that one of them lacks cannot be restored from them;
+    /// those before it can.
+    fn settle(&mut self) {
+        let is_intact = |family| {
+            let mut own = self.files.iter().filter(|file| file.family == family);
+            own.any(|file| file.defect.is_none())
+        };
+        // An intact copy says more than a damaged one.
+        let counted = self.files.iter();
+        let counted = counted.filter(|file| file.defect.is_none() || !is_intact(file.family));
+        let counted: Vec<&FoundFile> = counted.collect();
+        let guids = |file: &FoundFile| -> Vec<Guid> {
+            let sets = file.sets.iter();
+            sets.map(|set| set.chain.set_guid).collect()
+        };
+        let count = counted.iter().map(|file| file.sets.len()).max();
+        let sets = (0..count.unwrap_or(0)).filter_map(|place| joined(&counted, place));
+        let sets = sets.collect();
+        let mut lists = counted.iter().map(|file| guids(file));
+        let first = lists.next();
+        self.has_contradictions = lists.any(|other| Some(other) != first);
+        self.sets = sets;
+        if self.has_contradictions {
+            self.trouble
+                .get_or_insert_with(|| CONTRADICTIONS.to_owned());
+        }
+    }
+}
+
+/// A set as some files of one medium show it.
+fn joined(files: &[&FoundFile], place: usize) -> Option<FoundSet> {
+    let shown = files.iter().filter_map(|file| file.sets.get(place));
+    let set = shown.min_by_key(|set| !set.is_complete())?;
+    let has = |file: &&&FoundFile| {
+        let own = file.sets.get(place);
+        own.is_some_and(|own| own.is_complete() && own.chain.set_guid == set.chain.set_guid)
+    };
+    let mut set = set.clone();
+    let name = |file: &&FoundFile| file.path.display().to_string();
+    let finished = files.iter().find(has).map(name);
+    let unfinished = files.iter().find(|file| !has(file)).map(name);
+    if let (Some(finished), Some(unfinished)) = (finished, unfinished) {
+        set.chain.obstacle = Some(Obstacle::Partly(PartlyFinished {
+            finished,
+            unfinished,
+        }));
+    }
+    Some(set)
 }
 
 /// The place of a set: index of its medium, and index on it.
@@ -163,6 +211,17 @@ pub struct Scan {
 /// # Errors
 /// If a folder cannot be listed: with half a list a backup could look unneeded.
 pub fn scan(folders: &[PathBuf]) -> io::Result<Scan> {
+    scan_only(folders, |_| true)
+}
+
+/// The same for some of the files.
+///
+/// # Errors
+/// If a folder cannot be listed.
+pub(crate) fn scan_only(
+    folders: &[PathBuf],
+    is_wanted: impl Fn(&Path) -> bool,
+) -> io::Result<Scan> {
     let mut media: BTreeMap<Guid, FoundMedia> = BTreeMap::new();
     let mut damaged = Vec::new();
     let mut others = Vec::new();
@@ -173,7 +232,7 @@ pub fn scan(folders: &[PathBuf]) -> io::Result<Scan> {
         };
         for entry in std::fs::read_dir(folder).map_err(named)? {
             let entry = entry.map_err(named)?;
-            if entry.file_type().map_err(named)?.is_file() {
+            if entry.file_type().map_err(named)?.is_file() && is_wanted(&entry.path()) {
                 paths.push(entry.path());
             }
         }
@@ -197,6 +256,7 @@ pub fn scan(folders: &[PathBuf]) -> io::Result<Scan> {
             None => add(&mut media, found),
         }
     }
+    media.values_mut().for_each(FoundMedia::settle);
     let own = media.values().flat_map(|media| &media.files);
     let own = own.filter_map(|file| extension(&file.path));
     let usual = EXTENSIONS.map(str::to_owned).into_iter();
@@ -222,25 +282,6 @@ fn add(media: &mut BTreeMap<Guid, FoundMedia>, found: FoundMedia) {
         media.insert(key, found);
         return;
     };
-    let differs = known
-        .sets
-        .iter()
-        .zip(&found.sets)
-        .any(|(known, found)| known.chain.set_guid != found.chain.set_guid);
-    if differs || known.sets.len() != found.sets.len() {
-        known.has_contradictions = true;
-        known
-            .trouble
-            .get_or_insert_with(|| CONTRADICTIONS.to_owned());
-    }
-    for (known, found) in known.sets.iter_mut().zip(&found.sets) {
-        if !found.is_complete() {
-            known.chain.obstacle = Some(Obstacle::Incomplete);
-        }
-    }
-    if found.sets.len() > known.sets.len() {
-        known.sets.extend(found.sets[known.sets.len()..].to_vec());
-    }
     known.trouble = known.trouble.take().or(found.trouble);
     known.files.extend(found.files);
 }
@@ -345,8 +386,7 @@ fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
         FoundSet {
             chain: ChainSet::of(&configuration, entry.is_complete)
                 .on(header.media_set_guid, configuration.position),
-            origin: Some(Origin::of(&configuration)),
-            database: configuration.database,
+            of: provenance::of_set(&configuration),
             started: configuration.started,
             finished: configuration.finished.or(configuration.started),
             expires: configuration.expires,
@@ -364,8 +404,9 @@ fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
             family: header.family_number,
             bytes: bytes.len(),
             defect: damage.map(|(_, damage)| damage.to_string()),
+            sets: sets.collect(),
         }],
-        sets: sets.collect(),
+        sets: Vec::new(),
         trouble: trouble.map(|(_, trouble)| trouble.to_string()),
         has_contradictions: false,
         lacks_known: false,
@@ -391,18 +432,19 @@ pub fn add_dependents(scan: &mut Scan, past: &[PastBackup]) {
         let mut media = BTreeMap::new();
         for found in found.flatten() {
             let is_there = found
-                .sets
+                .files
                 .iter()
+                .flat_map(|file| &file.sets)
                 .any(|set| Some(set.chain.set_guid) == backup.set_guid);
             if is_there {
                 add(&mut media, found);
             }
         }
-        scan.media
-            .extend(media.into_values().map(|media| FoundMedia {
-                is_outside: true,
-                ..media
-            }));
+        scan.media.extend(media.into_values().map(|mut media| {
+            media.settle();
+            media.is_outside = true;
+            media
+        }));
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use windlass_base::{Guid, Lsn, Moment};
+use windlass_catalog::Provenance;
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_media::SetType;
@@ -30,8 +31,18 @@ fn at(hours_ago: u32) -> Moment {
     Moment::new(civil)
 }
 
+fn of(name: &str, family_guid: Guid) -> Provenance {
+    Provenance {
+        family_guid,
+        database_guid: family_guid,
+        name: name.to_owned(),
+        path: format!("/d/{name}"),
+        server: String::new(),
+    }
+}
+
 /// A complete full backup.
-pub(super) fn found_set() -> FoundSet {
+fn found_set() -> FoundSet {
     let finished = Some(at(1));
     FoundSet {
         chain: ChainSet {
@@ -47,8 +58,7 @@ pub(super) fn found_set() -> FoundSet {
             place: None,
             obstacle: None,
         },
-        database: "db".to_owned(),
-        origin: None,
+        of: of("db", Guid::NIL),
         started: finished,
         finished,
         expires: None,
@@ -80,6 +90,7 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
                     family,
                     bytes: 1,
                     defect: None,
+                    sets: Vec::new(),
                 })
                 .collect(),
             sets: Vec::new(),
@@ -116,8 +127,7 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
                 place: None,
                 obstacle: unfinished.then_some(Obstacle::Incomplete),
             },
-            database: format!("db{database}"),
-            origin: None,
+            of: of(&format!("db{database}"), families[database]),
             started: finished,
             finished,
             expires: unexpired.then(|| at(0).plus_days(1)),
@@ -212,11 +222,11 @@ proptest! {
         for name in ["db0", "db1"] {
             let sets = media.iter().flat_map(|media| &media.sets);
             let newest = sets
-                .filter(|set| set.database == name && before.contains(&set.chain.set_guid.to_string()))
+                .filter(|set| set.of.name == name && before.contains(&set.chain.set_guid.to_string()))
                 .max_by_key(|set| set.finished);
             let instant = newest.and_then(|set| set.finished);
             let survives = media.iter().flat_map(|media| &media.sets).any(|set| {
-                set.database == name
+                set.of.name == name
                     && set.finished == instant
                     && after.contains(&set.chain.set_guid.to_string())
             });

@@ -1,8 +1,10 @@
 //! `RESTORE DATABASE`: the newest backups of a folder, a check, and the end of a test restore.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
+use windlass_catalog::Provenance;
 use windlass_media::SetType;
 use windlass_source::Recovery;
 use windlass_tsql::option::{RESTORE, StatementKind};
@@ -12,9 +14,10 @@ use super::options::{Drops, Options};
 use super::report::Report;
 use super::{Runner, disks};
 use crate::Session;
-use crate::chain::Chains;
+use crate::chain::{Chains, Obstacle, Why, is_newer};
 use crate::operation::{MediaOptions, RestoreOptions};
-use crate::retention::{self, FoundMedia, Place};
+use crate::provenance::named_databases;
+use crate::retention::{self, FoundMedia, FoundSet, Now, Place, Scan};
 use crate::tsql::{option, print};
 
 /// Maximum number of lines of `integrity_check` in a report.
@@ -24,10 +27,13 @@ impl Runner<'_> {
     /// Restores a database, checks it and drops it, as the command says.
     pub(super) fn restore(&mut self, name: &str) {
         let options = self.options;
-        let restores = match restores(self.session, self.command, name, options) {
-            Ok(restores) => restores,
+        let (restores, warnings) = match restores(self.session, self.command, name, options) {
+            Ok(found) => found,
             Err(error) => return self.report.refuse(&error),
         };
+        for warning in warnings {
+            self.report.warn(&warning);
+        }
         let is_rehearsal = self.session.is_rehearsal();
         let restored = restores.iter().all(|restore| {
             if is_rehearsal {
@@ -54,13 +60,13 @@ impl Runner<'_> {
     }
 }
 
-/// The restores, in order.
+/// The restores, in order, and what to warn of.
 fn restores(
     session: &Session,
     command: &Command,
     name: &str,
     options: &Options,
-) -> Result<Vec<RestoreOptions>, String> {
+) -> Result<(Vec<RestoreOptions>, Vec<String>), String> {
     let restore = |files: &[String], position: Option<usize>| RestoreOptions {
         media: MediaOptions {
             devices: disks(files),
@@ -70,14 +76,22 @@ fn restores(
         ..options.restore.clone()
     };
     let Some(latest) = &command.latest else {
-        return Ok(vec![restore(&command.disks, None)]);
+        return Ok((vec![restore(&command.disks, None)], Vec::new()));
     };
     let source = command.source.as_deref().unwrap_or(name);
-    let media = matching(session, command, source)?;
-    let (full, differential) = newest(&media, source, latest != "LATEST_FULL")
-        .ok_or_else(|| format!("There is no full backup of '{source}' among these files."))?;
+    let Scan { media, others } = matching(session, command)?;
+    let (full, differential) = newest(&media, source, latest != "LATEST_FULL")?;
+    let torn = media.iter().filter_map(FoundMedia::torn);
+    let torn = torn.map(|file| (&file.path, file.defect.clone().unwrap_or_default()));
+    let others = others.iter().filter(|other| other.may_be_medium);
+    let others = others.map(|other| (&other.path, other.reason.clone()));
+    let warnings = torn.chain(others).map(|(path, why)| {
+        let path = path.display();
+        format!("'{path}' may hold a newer backup, and cannot be read: {why}")
+    });
+    let warnings = warnings.collect();
     let of = |(medium, position): Place| restore(&files(&media[medium]), Some(position));
-    Ok(match differential {
+    let restores = match differential {
         None => vec![of(full)],
         // MOVE and REPLACE apply to the first of the two, the final state to the second.
         Some(differential) => vec![
@@ -91,38 +105,28 @@ fn restores(
                 ..of(differential)
             },
         ],
-    })
+    };
+    Ok((restores, warnings))
 }
 
-/// The media that match the command's patterns and contain backups of `source`.
-fn matching(session: &Session, command: &Command, source: &str) -> Result<Vec<FoundMedia>, String> {
-    let mut found: Vec<FoundMedia> = Vec::new();
+/// The files that match the command's patterns.
+fn matching(session: &Session, command: &Command) -> Result<Scan, String> {
+    let mut patterns: Vec<(PathBuf, String)> = Vec::new();
     for disk in &command.disks {
         let path = session.instance.drives().path(disk);
         let path = path.map_err(|error| error.to_string())?;
-        let folder = windlass_io::directory::parent(&path);
-        let pattern = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let scan = retention::scan(&[folder]).map_err(|error| format!("{disk}: {error}"))?;
-        found.extend(scan.media.into_iter().filter(|media| {
-            media.files.iter().all(|file| {
-                let name = file.path.file_name().unwrap_or_default();
-                matches(&pattern, &name.to_string_lossy())
-            })
-        }));
+        let pattern = path.file_name().unwrap_or_default().to_string_lossy();
+        patterns.push((windlass_io::directory::parent(&path), pattern.into_owned()));
     }
-    found.retain(|media| {
-        media.trouble.is_none()
-            && media.is_whole()
-            && media
-                .sets
-                .iter()
-                .any(|set| set.database.eq_ignore_ascii_case(source))
-    });
-    Ok(found)
+    let folders: BTreeSet<PathBuf> = patterns.iter().map(|(folder, _)| folder.clone()).collect();
+    let folders: Vec<PathBuf> = folders.into_iter().collect();
+    let is_meant = |path: &Path| {
+        let folder = windlass_io::directory::parent(path);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut patterns = patterns.iter();
+        patterns.any(|(own, pattern)| *own == folder && matches(pattern, &name))
+    };
+    retention::scan_only(&folders, is_meant).map_err(|error| error.to_string())
 }
 
 /// Whether a name matches a pattern with `*` and `?`.
@@ -155,30 +159,82 @@ fn matches(pattern: &str, name: &str) -> bool {
     pattern[at..].iter().all(|character| *character == '*')
 }
 
-/// The newest full backup, and the newest differential based on it.
+/// The newest full backup, and the newest differential based on it. As everywhere, no backup of a copy counts,
+/// one that is dated in the future proves nothing, and a newer one that cannot be restored is not left out in
+/// silence.
 fn newest(
     media: &[FoundMedia],
     source: &str,
     with_differential: bool,
-) -> Option<(Place, Option<Place>)> {
+) -> Result<(Place, Option<Place>), String> {
     let (places, sets) = retention::chain_sets(media);
     let chains = Chains::of(&sets);
+    let found = |index: usize| -> &FoundSet { &media[places[index].0].sets[places[index].1] };
+    let name = |index: usize| {
+        let file = media[places[index].0].files.first();
+        let path = file.map(|file| file.path.display().to_string());
+        format!(
+            "set {} of '{}'",
+            places[index].1 + 1,
+            path.unwrap_or_default()
+        )
+    };
     let wanted = (0..sets.len()).filter(|index| {
-        let (medium, place) = places[*index];
-        let set = &media[medium].sets[place];
-        set.database.eq_ignore_ascii_case(source)
-            && (set.chain.kind == SetType::Full
-                || with_differential && set.chain.kind == SetType::Differential)
+        let kind = sets[*index].kind;
+        found(*index).of.name.eq_ignore_ascii_case(source)
+            && (kind == SetType::Full || with_differential && kind == SetType::Differential)
     });
-    let path = chains.path(chains.newest_among(wanted)?).ok()?;
+    let wanted: Vec<usize> = wanted.collect();
+    let of: Vec<Provenance> = wanted
+        .iter()
+        .map(|index| found(*index).of.clone())
+        .collect();
+    let databases = named_databases(&of);
+    if databases.len() > 1 {
+        let names: Vec<String> = databases.into_iter().map(|(name, _)| name).collect();
+        return Err(format!(
+            "These files hold backups of several databases: {}. Name only those of one.",
+            names.join(", ")
+        ));
+    }
+    let now = Now::here().utc;
+    let is_future = |index: &&usize| {
+        sets[**index]
+            .times
+            .is_some_and(|times| times.is_future(now))
+    };
+    let ahead = wanted.iter().find(is_future);
+    if let Some(ahead) = ahead.filter(|_| !wanted.iter().all(|index| is_future(&index))) {
+        return Err(format!(
+            "{} is dated in the future, so which state is the newest cannot be told. Leave it out.",
+            name(*ahead)
+        ));
+    }
+    let none = || format!("There is no full backup of '{source}' among these files.");
+    let newest = chains.newest_among(wanted.iter().copied());
+    let newest = newest.ok_or_else(none)?;
+    for index in wanted {
+        match chains.verdict(index) {
+            Ok(()) | Err(Why::Obstacle(Obstacle::Incomplete)) => {}
+            Err(why) if is_newer(&sets[index], &sets[newest]) => {
+                return Err(format!(
+                    "{} would give a newer state than the others, but {why}. For the older state, leave it out.",
+                    name(index)
+                ));
+            }
+            Err(_) => {}
+        }
+    }
+    let path = chains.path(newest).map_err(ToString::to_string)?;
     let second = path.get(1).map(|index| places[*index]);
-    Some((places[*path.first()?], second))
+    let first = path.first().ok_or_else(none)?;
+    Ok((places[*first], second))
 }
 
 /// One file of each family.
 fn files(media: &FoundMedia) -> Vec<String> {
     (1..=media.family_count)
-        .filter_map(|number| media.files.iter().find(|file| file.family == number))
+        .filter_map(|number| media.best(number))
         .map(|file| file.path.display().to_string())
         .collect()
 }

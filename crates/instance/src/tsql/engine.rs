@@ -55,7 +55,7 @@ fn make(session: &mut Session, request: &Request) -> Result<(), Failure> {
             return Err(table::file_used_by_database(file.path.display(), owner.name).into());
         }
         if file.path.exists() {
-            return Err(table::file_exists(file.path.display(), file.path.display()).into());
+            return Err(table::file_cannot_be_created(file.path.display()).into());
         }
     }
     let new = session.instance.engines.prepare(request)?;

@@ -54,6 +54,11 @@ impl FileIdentity {
         }
     }
 
+    /// The family that a restore wrote to a file; `None` if none did, or the attributes are lost.
+    pub fn recorded_family(path: &Path) -> Option<Guid> {
+        attribute(path, FAMILY_ATTRIBUTE)
+    }
+
     /// Writes both to a file. A file system without extended attributes is not an error: the
     /// database then has the identities of its path.
     pub(super) fn record(self, file: &File) -> std::io::Result<()> {

@@ -4,17 +4,20 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use windlass_base::Guid;
-use windlass_catalog::{Error, FILE_NAME, Failures, PastBackup, Verified};
+use windlass_catalog::provenance::is_named;
+use windlass_catalog::{DatabaseRecord, Error, FILE_NAME, Failures, PastBackup, Verified};
 use windlass_instance::Session;
 use windlass_instance::chain::Times;
 use windlass_instance::presence::Looker;
+use windlass_instance::retention::Now;
 use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
 
 use super::verdict::{Reason, State, Subject, Verdict, duration};
 use super::{Limits, is_asked, rest};
 use crate::args::Common;
 use crate::command::open;
-use crate::operate::history::{FUTURE_SECONDS, seconds};
+use crate::operate::exposure::AHEAD;
+use crate::operate::history::seconds;
 
 /// Checks the requested or all databases of the instance in `folder`.
 pub(super) fn check(folder: &Path, common: &Common, asked: &[String], limits: Limits) -> Verdict {
@@ -44,35 +47,37 @@ fn read(session: &mut Session, asked: &[String], limits: Limits) -> Result<Verdi
     let catalog = session.instance().catalog();
     let mut past = catalog.past_backups(None)?;
     let registered = catalog.databases()?;
-    tell_apart(&mut past, &registered);
+    tell_apart(
+        &mut past,
+        &registered,
+        &session.instance().identity().server,
+    );
     let failures = catalog.failures()?;
     let verifications = catalog.verifications()?;
     let copies = catalog.queued_copies()?;
     let mut looker = Looker::default();
-    let standings = standings(&past, Some(&mut looker));
-    let mut names: Vec<&str> = registered.iter().map(|one| one.name.as_str()).collect();
-    // If no databases are registered, checks those in the history, because plain commands register
-    // none. A dropped database is checked if requested.
-    for name in standings
-        .iter()
-        .map(|one| one.database)
-        .chain(failures.iter().map(|one| one.last.database.as_str()))
-    {
-        let is_known = names.iter().any(|known| known.eq_ignore_ascii_case(name));
-        let is_named = !asked.is_empty() && is_asked(asked, name);
-        if !is_known && (registered.is_empty() || is_named) {
-            names.push(name);
-        }
-    }
-    names.retain(|name| is_asked(asked, name));
-    names.sort_unstable();
+    let now = Now {
+        local: limits.now,
+        utc: limits.now_utc,
+    };
+    let standings = standings(&past, Some(&mut looker), now);
+    let names = names(&registered, &standings, &failures, asked);
     let mut subjects: Vec<Subject> = names
         .iter()
         .map(|name| {
             let is_it = |other: &str| other.eq_ignore_ascii_case(name);
             let standing = standings.iter().find(|one| is_it(one.database));
-            let failures = failures.iter().find(|one| is_it(&one.last.database));
-            database(name, standing, failures, &verifications, limits)
+            let failures = failures
+                .iter()
+                .find(|one| is_named(name, &one.last.database));
+            let is_other =
+                |one: &&Standing<'_>| !is_it(one.database) && is_named(one.database, name);
+            let others = standings.iter().filter(is_other);
+            let others: Vec<&str> = others.map(|one| one.database).collect();
+            match standing {
+                Some(standing) => database(name, standing, failures, &verifications, limits),
+                None => never(name, &others, failures),
+            }
         })
         .collect();
     let unknown = |name: &str| {
@@ -97,61 +102,88 @@ fn read(session: &mut Session, asked: &[String], limits: Limits) -> Result<Verdi
     Ok(Verdict { subjects })
 }
 
+/// The databases to check.
+fn names<'a>(
+    registered: &'a [DatabaseRecord],
+    standings: &[Standing<'a>],
+    failures: &'a [Failures],
+    asked: &[String],
+) -> Vec<&'a str> {
+    let mut names: Vec<&str> = registered.iter().map(|one| one.name.as_str()).collect();
+    // If no databases are registered, checks those in the history, because plain commands register
+    // none. A dropped database is checked if requested.
+    for name in standings
+        .iter()
+        .map(|one| one.database)
+        .chain(failures.iter().map(|one| one.last.database.as_str()))
+    {
+        let mut known = registered.iter().map(|record| record.name.as_str());
+        let is_known = known.any(|known| is_named(name, known))
+            || names.iter().any(|known| is_named(known, name));
+        let is_named = !asked.is_empty() && is_asked(asked, name);
+        if !is_known && (registered.is_empty() || is_named) {
+            names.push(name);
+        }
+    }
+    names.retain(|name| is_asked(asked, name));
+    names.sort_unstable();
+    names
+}
+
+/// A database without a backup, and others that have or had its name.
+fn never(name: &str, others: &[&str], failures: Option<&Failures>) -> Subject {
+    let mut subject = Subject::new(Some(name));
+    let text = match others {
+        [] => "has never been backed up".to_owned(),
+        others => format!(
+            "has never been backed up where it is now; other databases of this name: {}",
+            others.join(", ")
+        ),
+    };
+    let reason = Reason::new(State::Critical, "never-backed-up", text);
+    subject.reasons.push(reason);
+    failed(&mut subject, failures);
+    subject
+}
+
 fn database(
     name: &str,
-    standing: Option<&Standing<'_>>,
+    standing: &Standing<'_>,
     failures: Option<&Failures>,
     verifications: &HashMap<Guid, Verified>,
     limits: Limits,
 ) -> Subject {
     let mut subject = Subject::new(Some(name));
     let reasons = &mut subject.reasons;
-    match standing {
-        None => reasons.push(Reason::new(
-            State::Critical,
-            "never-backed-up",
-            "has never been backed up",
-        )),
-        Some(standing) => {
-            subject.age = age(standing.newest(), limits);
-            if let Some(newest) = standing.newest().filter(|_| is_future(subject.age)) {
-                let dated = newest.started.map_or_else(String::new, |at| at.to_string());
-                let text = format!(
-                    "the newest backup is dated {dated}, in the future: the clock was wrong then, or is now"
-                );
-                reasons.push(Reason::new(State::Warning, "dated-in-future", text));
-                // The other restorable backups show how much may be lost.
-                let known = standing
-                    .backups
-                    .iter()
-                    .filter(|(_, verdict)| verdict.is_ok());
-                let ages = known.filter_map(|(backup, _)| age(Some(*backup), limits));
-                subject.age = ages.filter(|age| !is_future(Some(*age))).min();
-            }
-            media(standing, limits, subject.age, reasons);
-            verified(standing, verifications, limits, reasons);
-        }
+    subject.age = age(standing.newest(), limits);
+    if let Some(ahead) = standing.ahead.last() {
+        let dated = ahead.started.map_or_else(String::new, |at| at.to_string());
+        let text = format!("the backup of {dated} is {AHEAD}");
+        reasons.push(Reason::new(State::Warning, "dated-in-future", text));
     }
-    if let Some(failures) = failures {
-        subject.counts.push(("failures", failures.count));
-        let last = &failures.last;
-        if failures.is_latest {
-            let text = format!(
-                "the last run failed on {}: message {}: {}",
-                last.failed, last.error_number, last.message
-            );
-            reasons.push(
-                Reason::new(State::Warning, "last-run-failed", text)
-                    .numbered(last.error_number.into()),
-            );
-        }
-    }
+    media(standing, limits, subject.age, reasons);
+    verified(standing, verifications, limits, reasons);
+    failed(&mut subject, failures);
     subject
 }
 
-/// Whether a backup of this age starts in the future. Clocks differ a little.
-fn is_future(age: Option<i64>) -> bool {
-    age.is_some_and(|age| age < -FUTURE_SECONDS)
+/// Checks the last run.
+fn failed(subject: &mut Subject, failures: Option<&Failures>) {
+    let Some(failures) = failures else {
+        return;
+    };
+    subject.counts.push(("failures", failures.count));
+    let last = &failures.last;
+    if failures.is_latest {
+        let text = format!(
+            "the last run failed on {}: message {}: {}",
+            last.failed, last.error_number, last.message
+        );
+        let reason = Reason::new(State::Warning, "last-run-failed", text);
+        subject
+            .reasons
+            .push(reason.numbered(last.error_number.into()));
+    }
 }
 
 /// Seconds since the start of a backup.
@@ -163,7 +195,7 @@ fn age(backup: Option<&PastBackup>, limits: Limits) -> Option<i64> {
 
 /// Checks what can be restored now.
 fn media(standing: &Standing<'_>, limits: Limits, age: Option<i64>, reasons: &mut Vec<Reason>) {
-    reasons.extend(Reason::of_age(age, limits));
+    reasons.extend(Reason::of_age(age, !standing.ahead.is_empty(), limits));
     if let [(newest, why), ..] = standing.lost.iter().rev().collect::<Vec<_>>().as_slice() {
         let made = newest
             .finished

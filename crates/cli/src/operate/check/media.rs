@@ -1,13 +1,15 @@
 //! Checks the backups in folders, whatever their origin.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use windlass_catalog::Provenance;
 use windlass_instance::chain::{Chains, is_newer};
+use windlass_instance::provenance::named_databases;
 use windlass_instance::retention::{self, Scan};
 
 use super::verdict::{Reason, State, Subject, Verdict};
 use super::{Limits, is_asked, rest};
+use crate::operate::exposure::AHEAD;
 
 /// Checks the databases that have backups in the folders.
 pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Verdict {
@@ -17,35 +19,27 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
     };
     let (places, sets) = retention::chain_sets(&scan.media);
     let chains = Chains::of(&sets);
-    let name_of = |index: usize| {
-        scan.media[places[index].0].sets[places[index].1]
-            .database
-            .as_str()
-    };
-    let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for index in 0..sets.len() {
-        if is_asked(asked, name_of(index)) {
-            let key = name_of(index).to_lowercase();
-            groups.entry(key).or_default().push(index);
-        }
-    }
+    let of: Vec<Provenance> = places
+        .iter()
+        .map(|(medium, place)| scan.media[*medium].sets[*place].of.clone())
+        .collect();
+    let mut databases = named_databases(&of);
+    databases.retain(|(name, _)| is_asked(asked, name));
+    databases.sort_by_key(|(name, _)| name.to_lowercase());
     let mut names = Vec::new();
     let mut subjects = Vec::new();
-    for group in groups.into_values() {
-        let name = group.first().map_or("", |first| name_of(*first));
-        names.push(name);
+    for (name, group) in &databases {
+        names.push(name.as_str());
         let mut subject = Subject::new(Some(name));
         let is_future = |index: &usize| {
             let times = sets[*index].times;
             times.is_some_and(|times| times.is_future(limits.now_utc))
         };
-        if let Some(future) = group.iter().find(|index| is_future(index)) {
+        let ahead = group.iter().find(|index| is_future(index));
+        if let Some(future) = ahead {
             let file = scan.media[places[*future].0].files.first();
             let file = file.map(|file| file.path.display().to_string());
-            let text = format!(
-                "the backup in '{}' is dated in the future: the clock was wrong then, or is now",
-                file.unwrap_or_default()
-            );
+            let text = format!("the backup in '{}' is {AHEAD}", file.unwrap_or_default());
             let reason = Reason::new(State::Warning, "dated-in-future", text);
             subject.reasons.push(reason);
         }
@@ -54,7 +48,9 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
         subject.age = newest
             .and_then(|newest| sets[newest].times)
             .map(|times| limits.now_utc - times.started);
-        subject.reasons.extend(Reason::of_age(subject.age, limits));
+        subject
+            .reasons
+            .extend(Reason::of_age(subject.age, ahead.is_some(), limits));
         let is_lost = |index: &&usize| {
             chains.verdict(**index).is_err()
                 && newest.is_none_or(|newest| is_newer(&sets[**index], &sets[newest]))

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use windlass_base::Moment;
+use windlass_catalog::provenance::is_named;
 
 use super::history::parse_rpo;
 use crate::args::Common;
@@ -88,7 +89,7 @@ pub(super) fn run(arguments: &CheckArguments, common: &Common) -> Outcome {
 
 /// The requested databases that were not found.
 fn missing<'a>(asked: &'a [String], found: &[&str]) -> Vec<&'a str> {
-    let is_found = |name: &str| found.iter().any(|other| other.eq_ignore_ascii_case(name));
+    let is_found = |name: &str| found.iter().any(|other| is_named(other, name));
     let asked = asked.iter().map(String::as_str);
     asked.filter(|name| !is_found(name)).collect()
 }
@@ -109,6 +110,7 @@ fn rest(
     rest
 }
 
+/// Whether a database, by the name that tells it from others of its name, was asked for.
 fn is_asked(asked: &[String], name: &str) -> bool {
-    asked.is_empty() || asked.iter().any(|other| other.eq_ignore_ascii_case(name))
+    asked.is_empty() || asked.iter().any(|other| is_named(name, other))
 }

@@ -57,9 +57,14 @@ impl Reason {
         }
     }
 
-    /// Judges the age of the newest restorable backup, in seconds.
-    pub(super) fn of_age(age: Option<i64>, limits: Limits) -> Option<Self> {
+    /// Judges the age, in seconds, of the newest restorable backup that is not dated in the future.
+    pub(super) fn of_age(age: Option<i64>, has_ahead: bool, limits: Limits) -> Option<Self> {
         match age {
+            None if has_ahead => Some(Self::new(
+                State::Critical,
+                "nothing-restorable",
+                "has no backup that can be restored, except what is dated in the future",
+            )),
             None => Some(Self::new(
                 State::Critical,
                 "nothing-restorable",

@@ -16,6 +16,7 @@ use std::path::Path;
 
 use windlass_base::Moment;
 use windlass_instance::presence::Looker;
+use windlass_instance::retention::Now;
 use windlass_instance::standing::{standings, tell_apart};
 use windlass_io::output;
 use windlass_report::Table;
@@ -45,7 +46,7 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
         Ok(past) => past,
         Err(error) => return failed(&error, &mut console),
     };
-    tell_apart(&mut past, &known);
+    tell_apart(&mut past, &known, &session.instance().identity().server);
     let known: Vec<&str> = known
         .iter()
         .map(|record| record.name.as_str())
@@ -59,7 +60,7 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
     }
     let now = Moment::now().0;
     let mut looker = Looker::default();
-    let standings = standings(&past, Some(&mut looker));
+    let standings = standings(&past, Some(&mut looker), Now::here());
     let subjects = Subjects::new(standings, &known, arguments.rpo, arguments.days, now);
     let (databases, gaps) = (tables::databases(&subjects), tables::gaps(&subjects));
     if common.json {

@@ -49,6 +49,8 @@ pub(in crate::operate) enum Verdict {
     Missed,
     /// Such a period is open now.
     Exposed,
+    /// The only backups that can be restored are dated in the future.
+    Ahead,
     /// There are backups, but none can be restored.
     Lost,
     /// There is no backup.
@@ -62,6 +64,7 @@ impl Verdict {
             Self::Unknown => "unknown",
             Self::Missed => "missed",
             Self::Exposed => "missed now",
+            Self::Ahead => "dated in the future",
             Self::Lost => "nothing restorable",
             Self::Never => "never backed up",
         }
@@ -120,10 +123,13 @@ impl<'a> Subjects<'a> {
         }
     }
 
-    /// The databases without a restorable backup.
+    /// The databases without a restorable backup that counts.
     pub(super) fn never(&self) -> impl Iterator<Item = &Subject<'a>> {
-        let all = self.all.iter();
-        all.filter(|subject| matches!(self.verdict(subject), Verdict::Never | Verdict::Lost))
+        let is_never = |subject: &&Subject<'a>| {
+            let verdict = self.verdict(subject);
+            matches!(verdict, Verdict::Never | Verdict::Lost | Verdict::Ahead)
+        };
+        self.all.iter().filter(is_never)
     }
 
     /// Whether all databases are known to meet the objective now. A database that is no longer registered is reported
@@ -152,8 +158,13 @@ impl<'a> Subjects<'a> {
 
     pub(in crate::operate) fn verdict(&self, subject: &Subject<'a>) -> Verdict {
         let newest = subject.exposure.as_ref().and_then(|judged| judged.newest);
+        let is_ahead = subject
+            .exposure
+            .as_ref()
+            .is_some_and(|judged| judged.is_ahead);
         let gaps = self.gaps(subject);
         match (newest, gaps.last()) {
+            (None, _) if is_ahead => Verdict::Ahead,
             (None, _) if subject.exposure.is_some() => Verdict::Lost,
             (None, _) => Verdict::Never,
             (_, Some(gap)) if gap.is_open => Verdict::Exposed,

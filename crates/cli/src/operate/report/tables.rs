@@ -40,7 +40,7 @@ pub(super) fn databases(subjects: &Subjects<'_>) -> Table {
         ])
         .marked(matches!(
             verdict,
-            Verdict::Never | Verdict::Lost | Verdict::Exposed | Verdict::Unknown
+            Verdict::Never | Verdict::Lost | Verdict::Ahead | Verdict::Exposed | Verdict::Unknown
         ))
     };
     Table {
@@ -58,7 +58,7 @@ pub(super) fn databases(subjects: &Subjects<'_>) -> Table {
             Column::moment("last_differential", "Last differential"),
             Column::moment("last_log", "Last log"),
             Column::text("files", "Newest backup's files"),
-            Column::number("unusable", "Not restorable", "", 0),
+            Column::number("unusable", "Not counted", "", 0),
         ],
         rows: subjects.all.iter().map(row).collect(),
     }
@@ -110,7 +110,7 @@ pub(super) fn gaps(subjects: &Subjects<'_>) -> Table {
     }
 }
 
-/// The backups that cannot be restored.
+/// The backups that do not count.
 pub(super) fn unusable(subjects: &Subjects<'_>) -> Table {
     let rows = subjects.all.iter().flat_map(|subject| {
         let judged = subject.exposure.iter();
@@ -128,7 +128,7 @@ pub(super) fn unusable(subjects: &Subjects<'_>) -> Table {
     });
     Table {
         key: "unusable",
-        caption: "Backups that cannot be restored".to_owned(),
+        caption: "Backups that cannot be restored, or are dated in the future".to_owned(),
         columns: vec![
             Column::text("database", "Database"),
             Column::text("type", "Type"),

@@ -1,9 +1,10 @@
 //! The base of a differential backup.
 //!
 //! Sought in this order: the media that the options name; the base that the history knows; failing
-//! these, the newest full backup of the family on the media that the differential goes to. `COPY_ONLY`
-//! backups and runs to `NUL` never count. The digests to compare with come from the instance's cache,
-//! one file per base, or else from the base's media.
+//! these, the newest full backup of that very database on the media that the differential goes to.
+//! `COPY_ONLY` backups, runs to `NUL` and backups of a copy never count. One that is dated in the future
+//! does not count either: which state is the newest could not be told. The digests to compare with come
+//! from the instance's cache, one file per base, or else from the base's media.
 //!
 //! A database of the page engine itself knows the base of its differential map; the history only says
 //! where the media of that set are.
@@ -13,7 +14,8 @@ use std::sync::Arc;
 
 use windlass_base::message::table;
 use windlass_base::{Guid, Lsn, Moment};
-use windlass_catalog::{BackedUp, Base, DatabaseRecord, PastBackup};
+use windlass_catalog::provenance::databases;
+use windlass_catalog::{BackedUp, Base, DatabaseRecord, PastBackup, Provenance};
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType};
 use windlass_pipeline::{DifferentialBase, DigestFile, MediaSet, digests, extract_digests};
@@ -21,6 +23,8 @@ use windlass_pipeline::{DifferentialBase, DigestFile, MediaSet, digests, extract
 use super::BackupOptions;
 use crate::chain::{ChainSet, Chains};
 use crate::presence::{Looker, Presence};
+use crate::provenance::of_set;
+use crate::retention::Now;
 use crate::{Failure, Session, Sink};
 
 /// What to do if the media of the base are missing.
@@ -36,8 +40,6 @@ pub enum MissingBase {
 /// A differential that needs a base.
 pub(super) struct Wanted<'a> {
     pub(super) record: &'a DatabaseRecord,
-    /// The family of the database.
-    pub(super) family: Guid,
     /// The base that the database itself knows.
     pub(super) own: Option<(Guid, Lsn)>,
     /// The media of the new backup.
@@ -57,7 +59,6 @@ pub(super) fn find(
 ) -> Result<DifferentialBase, Failure> {
     let Wanted {
         record,
-        family,
         own,
         target,
         options,
@@ -74,18 +75,24 @@ pub(super) fn find(
         });
     }
     if !options.base.is_empty() {
-        let found = on_media(family, &options.base)?;
-        return found.ok_or_else(no_base_named);
+        let media = MediaSet::open(&options.base)?;
+        let newest = newest_base(session, wanted, &media, sink)?;
+        return match newest {
+            Some(position) => extracted(&media, position, None),
+            None => Err(no_base_named(&media)),
+        };
     }
     if let Some(base) = record.base {
         let past = past(session, base.set_guid)?;
         check_media(session, past.as_ref(), wanted, sink)?;
         return known(session, base.set_guid, past.as_ref());
     }
-    match has_content(target) {
-        true => on_media(family, target)?.ok_or_else(none),
-        false => Err(none()),
+    if !has_content(target) {
+        return Err(none());
     }
+    let media = MediaSet::open(target)?;
+    let newest = newest_base(session, wanted, &media, sink)?;
+    extracted(&media, newest.ok_or_else(none)?, None)
 }
 
 /// Checks what a dry run can check of the base without reading the database: that there is one, and
@@ -113,11 +120,11 @@ pub(super) fn rehearse(
         [] => return Err(table::no_differential_base(&wanted.record.name).into()),
         named => named,
     };
-    // Whether they are of this database is checked when the database is open.
-    match newest_base(&MediaSet::open(devices)?, |_| true) {
+    let media = MediaSet::open(devices)?;
+    match newest_base(session, wanted, &media, sink)? {
         Some(_) => Ok(()),
         None if named.is_empty() => Err(table::no_differential_base(&wanted.record.name).into()),
-        None => Err(no_base_named()),
+        None => Err(no_base_named(&media)),
     }
 }
 
@@ -127,8 +134,24 @@ fn has_content(devices: &[DeviceAddress]) -> bool {
     devices.all(|device| device.file().is_some() && device.has_content().unwrap_or(false))
 }
 
-fn no_base_named() -> Failure {
-    let reason = "the media given as base have no full backup of this database.";
+fn no_base_named(media: &MediaSet) -> Failure {
+    let sets = media.sets();
+    let sets: Vec<Provenance> = sets.iter().map(|set| of_set(&set.configuration)).collect();
+    let held = databases(&sets);
+    let held = held.iter().filter_map(|own| own.last());
+    let held = held.map(|last| {
+        let Provenance {
+            name, path, server, ..
+        } = &sets[*last];
+        format!("'{name}' ('{path}' on {server})")
+    });
+    let held: Vec<String> = held.collect();
+    let held = match held.as_slice() {
+        [] => "no backup".to_owned(),
+        held => format!("backups of {}", held.join(", ")),
+    };
+    let reason =
+        format!("the media given as base have no full backup of this database. They hold {held}.");
     table::set_not_comparable(reason).into()
 }
 
@@ -174,6 +197,11 @@ fn check_media(
         return Ok(());
     };
     let database = &wanted.record.name;
+    let set = ChainSet::of_past(past);
+    let times = set.and_then(|set| set.times);
+    if times.is_some_and(|times| times.is_future(Now::here().utc)) {
+        doubt_future(wanted, past.started, sink)?;
+    }
     let mut looker = Looker::default();
     let found = looker.look(past);
     looker.note(session.instance.catalog_mut(), Moment::now().0);
@@ -191,6 +219,24 @@ fn check_media(
         MissingBase::Refuses => Err(table::base_media_missing(database, made, reason).into()),
         MissingBase::Warns => {
             sink.message(table::base_media_missing_ignored(database, made, reason));
+            Ok(())
+        }
+    }
+}
+
+/// Warns, or refuses, because the base is dated in the future: a restore could not tell that it is no newer than
+/// later backups.
+fn doubt_future(
+    wanted: &Wanted<'_>,
+    started: Option<Moment>,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let database = &wanted.record.name;
+    let started = started.map_or_else(String::new, |at| at.to_string());
+    match wanted.options.missing_base {
+        MissingBase::Refuses => Err(table::base_in_future(database, started).into()),
+        MissingBase::Warns => {
+            sink.message(table::base_in_future_ignored(database, started));
             Ok(())
         }
     }
@@ -233,17 +279,17 @@ fn base_of(digests: DigestFile) -> DifferentialBase {
     }
 }
 
-/// The newest base among the sets on some media.
-fn on_media(family: Guid, devices: &[DeviceAddress]) -> Result<Option<DifferentialBase>, Failure> {
-    let media = MediaSet::open(devices)?;
-    match newest_base(&media, |set| set.family_guid == family) {
-        Some(position) => extracted(&media, position, None).map(Some),
-        None => Ok(None),
-    }
-}
-
-/// The position of the newest set that can be a base.
-fn newest_base(media: &MediaSet, is_meant: impl Fn(&ChainSet) -> bool) -> Option<u16> {
+/// The position of the newest set of a database that can be a base; one that is dated in the future only if there
+/// is no other.
+fn newest_base(
+    session: &Session,
+    wanted: &Wanted<'_>,
+    media: &MediaSet,
+    sink: &mut dyn Sink,
+) -> Result<Option<u16>, Failure> {
+    let Some(own) = session.provenance_of(wanted.record) else {
+        return Ok(None);
+    };
     let entries = media.sets();
     let sets: Vec<ChainSet> = entries
         .iter()
@@ -252,8 +298,30 @@ fn newest_base(media: &MediaSet, is_meant: impl Fn(&ChainSet) -> bool) -> Option
                 .on(media.header().media_set_guid, entry.configuration.position)
         })
         .collect();
-    let newest = Chains::of(&sets).newest(|set| set.can_be_base() && is_meant(set))?;
-    Some(entries[newest].configuration.position)
+    let mut all: Vec<Provenance> = entries
+        .iter()
+        .map(|set| of_set(&set.configuration))
+        .collect();
+    all.push(own);
+    let groups = databases(&all);
+    let own = groups.into_iter().find(|group| group.contains(&sets.len()));
+    let can_be = |index: &usize| sets.get(*index).is_some_and(ChainSet::can_be_base);
+    let own: Vec<usize> = own.unwrap_or_default().into_iter().filter(can_be).collect();
+    let now = Now::here().utc;
+    let is_future = |index: &usize| sets[*index].times.is_some_and(|times| times.is_future(now));
+    let chains = Chains::of(&sets);
+    let dated = own.iter().copied().filter(|index| !is_future(index));
+    let newest = match chains.newest_among(dated) {
+        Some(newest) => newest,
+        None => {
+            let Some(ahead) = chains.newest_among(own.iter().copied()) else {
+                return Ok(None);
+            };
+            doubt_future(wanted, entries[ahead].configuration.started, sink)?;
+            ahead
+        }
+    };
+    Ok(Some(entries[newest].configuration.position))
 }
 
 /// Extracts the digests of a set from its media, into `cache` if that can be written.
@@ -310,8 +378,7 @@ pub(super) fn backed_up(
     let is_base = set.set_type == SetType::Full && !set.is_copy_only && !is_discarded;
     BackedUp {
         database_id: record.database_id,
-        database_guid: set.database_guid,
-        family_guid: set.family_guid,
+        of: of_set(set),
         base: is_base.then(|| Base {
             set_guid: set.set_guid,
             lsn: set.checkpoint_lsn,

@@ -168,8 +168,7 @@ impl BackupOperation<'_> {
         }
         writers::announce(&*snapshot, &self.settled, &self.record.name, sink);
         let (snapshot, integrity) = self.check(snapshot, depth, of_engine, sink)?;
-        let family = snapshot.identity().family_guid;
-        let kind = self.kind(family, base, &media, sink)?;
+        let kind = self.kind(base, &media, sink)?;
         self.check_space(&media, &*snapshot, sink)?;
         let encryption = encryption(self.session, self.options)?;
         let request = BackupRequest {
@@ -226,7 +225,6 @@ impl BackupOperation<'_> {
     /// Full, or differential with the base that is found.
     fn kind(
         &mut self,
-        family: Guid,
         own: Option<(Guid, Lsn)>,
         media: &MediaRequest,
         sink: &mut dyn Sink,
@@ -236,7 +234,6 @@ impl BackupOperation<'_> {
         }
         let wanted = base::Wanted {
             record: &self.record,
-            family,
             own,
             target: &media.devices,
             options: self.options,

@@ -29,7 +29,6 @@ impl BackupOperation<'_> {
         if self.options.is_differential {
             let wanted = base::Wanted {
                 record: &self.record,
-                family: self.record.family_guid.unwrap_or_default(),
                 own: None,
                 target: &media.devices,
                 options: self.options,

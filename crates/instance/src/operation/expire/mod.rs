@@ -14,12 +14,13 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
+use windlass_base::Moment;
 use windlass_base::message::table;
-use windlass_base::{Guid, Moment};
 use windlass_catalog::Error as CatalogError;
+use windlass_catalog::provenance::databases;
 use windlass_device::DeviceAddress;
 
-use crate::retention::{self, Decision, FoundMedia, FoundOther, Now, Place, Policy};
+use crate::retention::{self, Decision, FoundMedia, FoundOther, FoundSet, Now, Place, Policy};
 use crate::{Session, Sink, presence};
 
 /// How long a verification of unchanged media counts, if nothing else is said.
@@ -159,12 +160,13 @@ impl Session {
             }
         };
         let deletes = |decision: &Decision| decision.goes && options.removal == Removal::Delete;
+        let needs = needs(&scan.media, &decisions);
         let mut deleted = Vec::new();
-        for (media, decision) in scan.media.iter().zip(&decisions) {
+        for ((media, decision), needs) in scan.media.iter().zip(&decisions).zip(&needs) {
             deleted.push(match deletes(decision) {
                 // Immediately before: what is relied on must still be what was read.
                 true => Some(
-                    check_unchanged(media, &scan.media, &decisions, &states)
+                    check_unchanged(needs, &scan.media, &states)
                         .and_then(|()| retention::delete(media)),
                 ),
                 false => None,
@@ -238,21 +240,47 @@ fn state(media: &FoundMedia) -> String {
     presence::state(&files.collect::<Vec<_>>())
 }
 
-/// Fails if a medium that stays in the place of `going` is not in the state in which it was examined, or cannot
-/// be examined. Media of other databases are examined before their own deletions.
+/// For each medium, the media that stay in its place if it goes: those that are relied on for its databases, and
+/// what these are based on.
+fn needs(media: &[FoundMedia], decisions: &[Decision]) -> Vec<BTreeSet<usize>> {
+    let places = media.iter().enumerate();
+    let places = places.flat_map(|(medium, found)| {
+        let sets = found.sets.iter().enumerate();
+        sets.map(move |(place, set)| (medium, place, set))
+    });
+    let places: Vec<(usize, usize, &FoundSet)> = places.collect();
+    let own = databases(places.iter().map(|(.., set)| &set.of));
+    let is_relied_on = |(medium, place, _): &&(usize, usize, &FoundSet)| {
+        decisions[*medium].relied_on.contains(place)
+    };
+    let mut needs = vec![BTreeSet::new(); media.len()];
+    for database in own {
+        let sets = || database.iter().map(|index| &places[*index]);
+        let relied_on = sets().filter(is_relied_on);
+        let mut staying: BTreeSet<usize> = relied_on.clone().map(|(medium, ..)| *medium).collect();
+        // The base of a differential may be a backup of the database from which this one was restored.
+        for (.., set) in relied_on {
+            let base =
+                |other: &&(usize, usize, &FoundSet)| set.chain.base == Some(other.2.chain.set_guid);
+            let bases = places.iter().filter(base).filter(is_relied_on);
+            staying.extend(bases.map(|(medium, ..)| *medium));
+        }
+        for (medium, ..) in sets() {
+            needs[*medium].extend(&staying);
+        }
+    }
+    needs
+}
+
+/// Fails if a medium that stays in the place of one that goes is not in the state in which it was examined, or
+/// cannot be examined. Media of other databases are examined before their own deletions.
 fn check_unchanged(
-    going: &FoundMedia,
+    needs: &BTreeSet<usize>,
     media: &[FoundMedia],
-    decisions: &[Decision],
     states: &[String],
 ) -> io::Result<()> {
-    let families: BTreeSet<Guid> = going.sets.iter().map(|set| set.chain.family_guid).collect();
-    for ((media, decision), then) in media.iter().zip(decisions).zip(states) {
-        let family = |place: &usize| media.sets[*place].chain.family_guid;
-        let mut relied_on = decision.relied_on.iter().map(family);
-        if !relied_on.any(|family| families.contains(&family)) {
-            continue;
-        }
+    for index in needs {
+        let (media, then) = (&media[*index], &states[*index]);
         if then.is_empty() || state(media) != *then {
             let file = media.files.first();
             let path = file.map_or_else(PathBuf::new, |file| file.path.clone());

@@ -55,6 +55,7 @@ pub use parts::RestorePart;
 pub(crate) use parts::run as run_part;
 use places::Placed;
 pub(super) use places::placed;
+pub(crate) use placing::WITH_REPLACE;
 pub(super) use placing::{Placing, Wish};
 use reader::SetReader;
 use target::{TargetKind, Wanted, first, kind_of};

@@ -3,11 +3,12 @@
 //! The command line uses it; a T-SQL statement names its set, or uses the first one. The media may
 //! belong to several media sets, in any order. Nothing is changed.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
+use windlass_catalog::Provenance;
+use windlass_catalog::provenance::databases;
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::MediaSet;
@@ -19,6 +20,8 @@ use crate::names::absolute;
 use crate::operation::history::physical_name;
 use crate::operation::media::MediaOptions;
 use crate::operation::{DeviceName, sql_server};
+use crate::provenance::of_set;
+use crate::retention::Now;
 use crate::{Failure, Session};
 
 /// Maximum number of left-out sets listed individually.
@@ -185,7 +188,7 @@ impl Inventory {
                 let set = entry.configuration;
                 let mut chain = ChainSet::of(&set, entry.is_complete).on(media_set, set.position);
                 if let Some(partly) = opened.partly_finished(set.position) {
-                    chain.obstacle = Some(Obstacle::Media(partly.to_string()));
+                    chain.obstacle = Some(Obstacle::Partly(partly));
                 }
                 inventory.chain.push(chain);
                 inventory.found.push(Found { media, set });
@@ -298,7 +301,7 @@ impl Inventory {
 
     /// The newest by its date is not the newest state if its clock was wrong.
     fn refuse_future(&self, meant: &[usize]) -> Result<(), Failure> {
-        let now = jiff::Timestamp::now().as_second();
+        let now = Now::here().utc;
         let is_future = |index: &&usize| {
             let times = self.chain[**index].times;
             times.is_some_and(|times| times.is_future(now))
@@ -315,21 +318,33 @@ impl Inventory {
         Err(table::set_dated_in_future(held, started).into())
     }
 
-    /// Several databases can have one name: the newest state of one must not pass for that of another.
+    /// Several databases can have one name: the newest state of one must not pass for that of another. A full backup
+    /// that is only named as the base of another one's differential is none of its own.
     fn refuse_strangers(&self, name: &str, meant: &[usize]) -> Result<(), Failure> {
-        let mut families: BTreeMap<Guid, (&SetConfiguration, Vec<String>)> = BTreeMap::new();
-        for set in meant.iter().map(|index| &self.found[*index].set) {
-            let family = families.entry(set.family_guid);
-            let (_, positions) = family.or_insert_with(|| (set, Vec::new()));
-            positions.push(set.position.to_string());
-        }
-        if families.len() < 2 {
+        let of: Vec<Provenance> = meant
+            .iter()
+            .map(|index| of_set(&self.found[*index].set))
+            .collect();
+        let groups = databases(&of);
+        let is_base = |index: usize, own: &[usize]| {
+            let mut others = (0..meant.len()).filter(|other| !own.contains(other));
+            let set = &self.found[meant[index]].set;
+            others.any(|other| self.chain[meant[other]].base == Some(set.set_guid))
+        };
+        let own = groups
+            .iter()
+            .filter(|own| !own.iter().all(|index| is_base(*index, own)));
+        let own: Vec<&Vec<usize>> = own.collect();
+        if own.len() < 2 {
             return Ok(());
         }
-        let held = families.into_values().map(|(set, positions)| {
-            let path = set.files.first().map_or("", |file| &file.physical_name);
-            let (server, positions) = (&set.server, positions.join(", "));
-            format!("'{path}' on {server} (set {positions})")
+        let held = own.into_iter().map(|own| {
+            let Provenance { path, server, .. } = &of[own[0]];
+            let positions = own
+                .iter()
+                .map(|index| self.found[meant[*index]].set.position);
+            let positions: Vec<String> = positions.map(|position| position.to_string()).collect();
+            format!("'{path}' on {server} (set {})", positions.join(", "))
         });
         let held: Vec<String> = held.collect();
         Err(table::several_of_one_name(name, held.join(", ")).into())
@@ -378,7 +393,8 @@ impl Inventory {
                 Err(Why::BaseMissing { base }) => format!("the full backup {base}"),
                 Err(Why::LogMissing) => "the log before it".to_owned(),
                 Err(Why::Obstacle(why) | Why::BaseUnusable { why, .. })
-                    if is_used(self.found[index].media) && !matches!(why, Obstacle::Media(_)) =>
+                    if is_used(self.found[index].media)
+                        && !matches!(why, Obstacle::Media(_) | Obstacle::Partly(_)) =>
                 {
                     continue;
                 }

@@ -31,6 +31,14 @@ pub(in crate::operation) struct Wish<'a> {
     pub(in crate::operation) replace: bool,
 }
 
+/// What SQL Server advises where a file is in the way that the statement names.
+pub(crate) const WITH_REPLACE: &str = "Reissue the RESTORE statement using WITH REPLACE to overwrite pre-existing \
+                                       files, or WITH MOVE to identify an alternate location.";
+
+/// REPLACE alone does not overwrite a file that may be anybody's.
+const WITH_MOVE: &str = "It is not known as a file of the database that is restored. Use WITH MOVE to identify an \
+                         alternate location; to overwrite it, name it WITH MOVE, and use WITH REPLACE.";
+
 impl Placing<'_> {
     /// Applies SQL Server's rules for overwriting, and Windlass's own.
     pub(in crate::operation) fn check(
@@ -67,7 +75,11 @@ impl Placing<'_> {
         let is_there = windlass_io::own::is_there(self.path);
         if is_there && !(self.is_named && wish.replace) {
             let path = self.path.display().to_string();
-            return Err(self.refuse(table::file_exists(&path, &path)));
+            let way = match self.is_named {
+                true => WITH_REPLACE,
+                false => WITH_MOVE,
+            };
+            return Err(self.refuse(table::file_exists(&path, &path, way)));
         }
         Ok(())
     }

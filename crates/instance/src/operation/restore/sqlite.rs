@@ -30,8 +30,15 @@ impl TargetKind for SqliteFile {
     }
 
     fn is_other(&self, known: &DatabaseRecord, set: &SetConfiguration) -> bool {
-        let family = FileIdentity::of(&known.path).family_guid;
-        known.path.exists() && family != set.family_guid
+        // A file without attributes, because they were lost or never written, does not say that it is of another
+        // database than the catalog. Whether it was made for this one is checked before it is replaced.
+        let recorded = FileIdentity::recorded_family(&known.path);
+        let derived = || {
+            let is_there = known.path.exists();
+            is_there.then(|| FileIdentity::of(&known.path).family_guid)
+        };
+        let family = recorded.or(known.family_guid).or_else(derived);
+        family.is_some_and(|family| family != set.family_guid)
     }
 
     fn restored_set(&self, files: &[FileRecord]) -> Result<Option<Guid>, Failure> {

@@ -42,7 +42,6 @@ fn rehearsed(place: &Place, target: &str, named: &[&str]) -> Result<(), String> 
     };
     let wanted = Wanted {
         record: &record,
-        family: Guid::random(),
         own: None,
         target: &place.devices(&[target]),
         options: &options,
@@ -86,7 +85,6 @@ fn a_base_that_was_overwritten_is_missing_whatever_its_media_hold_now() {
         };
         let wanted = Wanted {
             record: &record,
-            family: Guid::random(),
             own: None,
             target: &[],
             options: &options,

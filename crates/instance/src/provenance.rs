@@ -1,0 +1,55 @@
+//! The databases of backup sets and of registrations, for [`Provenance::is_same_database`].
+
+use std::path::Path;
+
+use windlass_base::Guid;
+use windlass_catalog::provenance::{databases, distinct_names};
+use windlass_catalog::{DatabaseRecord, Provenance};
+use windlass_media::SetConfiguration;
+use windlass_source::sqlite::FileIdentity;
+
+/// The database that a set is of.
+pub fn of_set(set: &SetConfiguration) -> Provenance {
+    let first = set.files.first();
+    Provenance {
+        family_guid: set.family_guid,
+        database_guid: set.database_guid,
+        name: set.database.clone(),
+        path: first.map_or_else(String::new, |file| file.physical_name.clone()),
+        server: set.server.clone(),
+    }
+}
+
+/// A database as its next backup will describe it; `None` if its file is not there and nothing else tells its
+/// family.
+pub fn of_record(record: &DatabaseRecord, server: &str) -> Option<Provenance> {
+    let is_engine = record.log_path.is_some();
+    // As a backup follows links.
+    let file = record.path.canonicalize().ok().filter(|_| !is_engine);
+    let identity = file.as_deref().map(FileIdentity::of);
+    let family = identity.map(|identity| identity.family_guid);
+    let family = record.family_guid.or(family)?;
+    let own = identity.map(|identity| identity.database_guid);
+    Some(Provenance {
+        family_guid: family,
+        database_guid: match is_engine {
+            true => family,
+            false => own.unwrap_or(Guid::NIL),
+        },
+        name: record.name.clone(),
+        path: text(file.as_deref().unwrap_or(&record.path)),
+        server: server.to_owned(),
+    })
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// The databases of some sets: a name that no other of them has, and the indexes of its sets.
+pub fn named_databases(sets: &[Provenance]) -> Vec<(String, Vec<usize>)> {
+    let groups = databases(sets);
+    let last = groups.iter().filter_map(|group| group.last());
+    let last: Vec<&Provenance> = last.map(|index| &sets[*index]).collect();
+    distinct_names(&last).into_iter().zip(groups).collect()
+}
