@@ -31,10 +31,10 @@ pub struct Accelerator {
 }
 
 impl Accelerator {
-    /// Loads both libraries and tests them. `libqatzip` is loaded from `qatzip` only, if given.
+    /// Finds both libraries and tests them. `libqatzip` is loaded from `qatzip` only, if given.
     pub fn detect(qatzip: Option<&Path>) -> Self {
         Self {
-            isal: Isal::load(),
+            isal: Isal::find(),
             qat: Qat::load(qatzip),
             failed: Mutex::new(None),
         }
@@ -59,8 +59,8 @@ impl Accelerator {
 
     /// The software that compresses if no device does.
     pub fn software(&self) -> &'static str {
-        match self.isal {
-            Ok(_) => "ISA-L",
+        match &self.isal {
+            Ok(isal) => isal.origin().name(),
             Err(_) => "libdeflate",
         }
     }

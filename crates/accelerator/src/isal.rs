@@ -1,4 +1,4 @@
-//! Intel ISA-L, the system's `libisal.so.2`, as a compressor.
+//! Intel ISA-L as a compressor: built in (`build.rs`), or the system's `libisal.so.2`.
 //!
 //! Only declarations of its public header are used: the fields before the stream's internal state,
 //! whose layout has not changed since 2018, and the two calls of stateless compression. The
@@ -55,11 +55,34 @@ struct Stream {
 type Initialize = unsafe extern "C" fn(*mut Stream);
 type Deflate = unsafe extern "C" fn(*mut Stream) -> c_int;
 
-/// The two calls, and the library, which must stay loaded.
+/// The two calls, and the library, which must stay loaded if it is not built in.
 struct Calls {
     initialize: Initialize,
     deflate: Deflate,
-    _library: Library,
+    _library: Option<Library>,
+}
+
+#[cfg(isal)]
+unsafe extern "C" {
+    fn isal_deflate_stateless_init(stream: *mut Stream);
+    fn isal_deflate_stateless(stream: *mut Stream) -> c_int;
+}
+
+/// Which ISA-L compresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IsalOrigin {
+    BuiltIn,
+    /// `libisal.so.2`.
+    System,
+}
+
+impl IsalOrigin {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "ISA-L, built in",
+            Self::System => "ISA-L of the system",
+        }
+    }
 }
 
 /// ISA-L, loaded and tested.
@@ -67,9 +90,57 @@ struct Calls {
 pub struct Isal {
     calls: Arc<Calls>,
     level: u32,
+    origin: IsalOrigin,
 }
 
 impl Isal {
+    /// The one in this program, else the system's.
+    ///
+    /// # Errors
+    /// As [`Isal::load`].
+    pub fn find() -> Result<Self, IsalUnavailable> {
+        Self::built_in(ISAL_LEVEL).or_else(|_| Self::load())
+    }
+
+    /// The one in this program, at a level.
+    ///
+    /// # Errors
+    /// [`IsalUnavailable`] if it was built without ISA-L, or it fails the test.
+    #[cfg(isal)]
+    pub fn built_in(level: u32) -> Result<Self, IsalUnavailable> {
+        let calls = Calls {
+            initialize: isal_deflate_stateless_init,
+            deflate: isal_deflate_stateless,
+            _library: None,
+        };
+        Self::tested(calls, level, IsalOrigin::BuiltIn)
+    }
+
+    /// The one in this program, at a level.
+    ///
+    /// # Errors
+    /// [`IsalUnavailable::NotFound`]: this program was built without ISA-L.
+    #[cfg(not(isal))]
+    pub fn built_in(_level: u32) -> Result<Self, IsalUnavailable> {
+        Err(IsalUnavailable::NotFound)
+    }
+
+    pub fn origin(&self) -> IsalOrigin {
+        self.origin
+    }
+
+    fn tested(calls: Calls, level: u32, origin: IsalOrigin) -> Result<Self, IsalUnavailable> {
+        let isal = Self {
+            calls: Arc::new(calls),
+            level: level.min(ISAL_LEVEL_MAX),
+            origin,
+        };
+        match isal.passes_trial() {
+            true => Ok(isal),
+            false => Err(IsalUnavailable::Incompatible),
+        }
+    }
+
     /// Loads the system's library and tests it.
     ///
     /// # Errors
@@ -97,17 +168,9 @@ impl Isal {
         let calls = Calls {
             initialize,
             deflate,
-            _library: library,
+            _library: Some(library),
         };
-        let isal = Self {
-            calls: Arc::new(calls),
-            level: level.min(ISAL_LEVEL_MAX),
-        };
-        if isal.passes_trial() {
-            Ok(isal)
-        } else {
-            Err(IsalUnavailable::Incompatible)
-        }
+        Self::tested(calls, level, IsalOrigin::System)
     }
 
     /// Whether the bundled library expands ISA-L's output for a test pattern.
@@ -236,5 +299,60 @@ impl fmt::Debug for IsalStream {
         f.debug_struct("IsalStream")
             .field("level", &self.level)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Repetitive, random and empty content.
+    fn contents() -> Vec<Vec<u8>> {
+        let mut state = 1_u64;
+        let mut random = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as u8
+        };
+        let words: Vec<u8> = (0..300_000)
+            .map(|at| b"a page of words "[at * at % 16])
+            .collect();
+        let noise: Vec<u8> = (0..70_000).map(|_| random()).collect();
+        vec![words, noise, vec![7; 1 << 20], vec![0], Vec::new()]
+    }
+
+    #[test]
+    fn what_every_isa_l_deflates_at_every_level_the_bundled_library_expands() {
+        let levels = 0..=ISAL_LEVEL_MAX;
+        let mut found = 0;
+        for level in levels {
+            let all = [Isal::built_in(level), Isal::load_level(level)];
+            for isal in all.into_iter().flatten() {
+                found += 1;
+                let mut compressor = isal.open();
+                for content in contents() {
+                    let mut output = vec![0; content.len() + 1024];
+                    let bytes = compressor.deflate(&content, &mut output).unwrap().unwrap();
+                    let mut expanded = vec![0; content.len()];
+                    let decoded = Decoder::new().decode(
+                        Algorithm::QatDeflate,
+                        Filter::None,
+                        &output[..bytes],
+                        &mut expanded,
+                    );
+                    let case = format!("{:?} {level} {}", isal.origin, content.len());
+                    assert!(content.is_empty() || decoded.is_ok(), "{case}: {decoded:?}");
+                    assert!(expanded == content, "{case}");
+                }
+                let (noise, mut short) = (&contents()[1], vec![0; 1000]);
+                assert!(
+                    compressor
+                        .deflate(noise, &mut short)
+                        .is_ok_and(|end| end.is_none())
+                );
+            }
+        }
+        assert!(cfg!(not(isal)) || found >= 4, "it is built in");
     }
 }

@@ -1,8 +1,7 @@
-//! DEFLATE implementations that are not bundled: the system's Intel ISA-L and, if there is a
-//! device, Intel QAT.
+//! Fast DEFLATE implementations: Intel ISA-L and, if there is a device, Intel QAT.
 //!
-//! Both are shared libraries loaded at run time; without them `windlass-codec` uses the bundled
-//! one. All write the same format. Neighbours: `windlass-codec` declares the traits that are
+//! ISA-L is built in where there are a C compiler and `nasm` (`build.rs`); else the system's is loaded at run
+//! time. QAT's library is always loaded at run time. Without any of them `windlass-codec` uses libdeflate. All write the same format. Neighbours: `windlass-codec` declares the traits that are
 //! implemented here, `windlass-pipeline` passes the implementations on.
 //!
 //! Invariants:
@@ -10,7 +9,7 @@
 //! 2. Nothing is expanded here: data from media go to the bundled library.
 #![expect(
     unsafe_code,
-    reason = "calls into C libraries that are loaded at run time"
+    reason = "calls into C libraries, built in or loaded at run time"
 )]
 
 mod accelerator;
@@ -19,6 +18,6 @@ mod qatzip;
 mod status;
 
 pub use accelerator::{Accelerator, Offload};
-pub use isal::{ISAL_LEVEL, ISAL_LEVEL_MAX, ISAL_LIBRARY, Isal, IsalUnavailable};
+pub use isal::{ISAL_LEVEL, ISAL_LEVEL_MAX, ISAL_LIBRARY, Isal, IsalOrigin, IsalUnavailable};
 pub use qatzip::{QATZIP_LIBRARIES, QatProblem, QatVersions};
 pub use status::Status;

@@ -57,6 +57,11 @@ pub(crate) fn status(enabled: i64, config: i64, mode: i64) -> String {
     .to_string()
 }
 
+/// What compresses `QAT_DEFLATE` where no device does.
+pub fn qat_deflate_software() -> &'static str {
+    detected().software()
+}
+
 impl Instance {
     /// The provider for `QAT_DEFLATE`, chosen by the server options. Software compresses without an instance,
     /// which has no server options.

@@ -56,6 +56,7 @@ mod tag;
 pub mod tsql;
 mod value;
 
+pub use accelerator::qat_deflate_software;
 pub use data_type::{CONVERSION_LENGTH, DataType, IntegerType};
 pub use decimal::Decimal;
 pub use failure::{AfterFailure, Failure};

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::process::{Command, Stdio};
 
 /// A program, and the Debian package that contains it.
-const TOOLS: [(&str, &str); 1] = [("chromium", "chromium")];
+const TOOLS: [(&str, &str); 2] = [("chromium", "chromium"), ("nasm", "nasm")];
 
 /// Installs missing programs. If that is not possible, prints a message: the tests that need them
 /// then fail under `CI`, and are skipped elsewhere.

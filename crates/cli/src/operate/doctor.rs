@@ -71,6 +71,11 @@ pub(super) fn run(common: &Common, settings: &Settings) -> Outcome {
             instance(folder, &mut session, &mut findings);
         }
     }
+    findings.add(
+        State::Ok,
+        "QAT_DEFLATE",
+        format!("software: {}", windlass_instance::qat_deflate_software()),
+    );
     for (letter, folder) in &common.drive {
         let (state, detail) = folder_state(folder);
         findings.add(

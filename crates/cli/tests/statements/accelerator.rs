@@ -28,7 +28,11 @@ fn the_status_follows_the_server_options() {
         found["mode_reason_desc"],
         "NONE_HARDWARE_OFFLOAD_NOT_ENABLED"
     );
-    assert!(["ISA-L", "libdeflate"].contains(&found["software_desc"].as_str().unwrap()));
+    let software = found["software_desc"].as_str().unwrap();
+    assert!(
+        software.starts_with("ISA-L") || software == "libdeflate",
+        "{software}"
+    );
     on_instance(&place, ENABLE);
     assert_eq!(
         status(&place)["mode_reason_desc"],

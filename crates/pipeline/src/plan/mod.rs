@@ -109,6 +109,10 @@ const WRITE_DEPTH: usize = 4;
 /// Writes in flight per device if there are many, which are all busy at the same time.
 const WRITE_DEPTH_OF_MANY: usize = 2;
 
+/// Memory of frames beyond one for each thread, read and family. The devices are busy with less, and memory that a
+/// run touches for the first time costs more than another write in flight gains: docs/benchmarks.md.
+const FRAMES_BYTES_MAX: usize = 64 << 20;
+
 /// Default of MAXTRANSFERSIZE, as in SQL Server for disk.
 const TRANSFER_BYTES: usize = 1 << 20;
 
@@ -151,12 +155,10 @@ impl Plan {
             Algorithm::None => families * write_depth.value,
             _ => 0,
         };
-        let frame_buffers = chosen_buffers(
-            tuning,
-            frame_bytes.value,
-            threads.value + depth.value + families + written_in_place,
-            chunks,
-        );
+        let each_has_one = threads.value + depth.value + families;
+        let frames_max = (FRAMES_BYTES_MAX / frame_bytes.value.max(1)).max(each_has_one);
+        let wanted = (each_has_one + written_in_place).min(frames_max);
+        let frame_buffers = chosen_buffers(tuning, frame_bytes.value, wanted, chunks);
         let output_buffers = match compression.algorithm {
             Algorithm::None => Chosen {
                 value: 0,
@@ -436,6 +438,24 @@ mod tests {
             + 2 * plan.codec_bytes
             + INDEX_BYTES;
         assert_eq!(plan.memory_bytes(), expected);
+    }
+
+    #[test]
+    fn large_transfers_to_many_files_take_no_more_memory_than_keeps_them_busy() {
+        let buffers = |transfer_bytes, families| {
+            let tuning = Tuning {
+                threads: Some(2),
+                transfer_bytes: Some(transfer_bytes),
+                ..Tuning::default()
+            };
+            let size = whole(1 << 40);
+            let plan = Plan::for_backup(Compression::NONE, families, 0, size, reads_by(), tuning);
+            plan.frame_buffers.value
+        };
+        assert_eq!(buffers(1 << 20, 8), 2 + 4 + 8 + 16);
+        assert_eq!(buffers(4 << 20, 8), 16, "64 MB");
+        assert_eq!(buffers(4 << 20, 1), 2 + 4 + 1 + 4);
+        assert_eq!(buffers(4 << 20, 64), 2 + 4 + 64, "one for each at least");
     }
 
     #[test]

@@ -182,6 +182,55 @@ fn times_stand_on_their_axis() {
 }
 
 #[test]
+fn events_close_together_stay_distinguishable() {
+    let at = |minute: i64| {
+        let first: jiff::civil::DateTime = "2026-11-01T00:00:00".parse().unwrap();
+        first.saturating_add(jiff::Span::new().minutes(minute))
+    };
+    let minutes = [100, 140, 180, 5000, 5001, 5002, 5003];
+    let chart = ChartKind::Timeline(Timeline {
+        moments: Moments {
+            from: at(0),
+            to: at(10_000),
+        },
+        kinds: vec!["full".to_owned()],
+        trouble: String::new(),
+        rows: vec![TimelineRow {
+            label: "a".to_owned(),
+            events: minutes
+                .map(|minute| Event {
+                    at: at(minute),
+                    kind: 0,
+                })
+                .to_vec(),
+            troubles: Vec::new(),
+        }],
+    });
+    let canvas = draw(&chart, WIDE);
+    let svg = canvas.to_svg("c", "t", "d").into_string();
+    let ticks: Vec<(f64, f64)> = svg
+        .split("s0 event\" x=\"")
+        .skip(1)
+        .map(|rest| {
+            let x = rest.split('"').next().unwrap().parse().unwrap();
+            let width = rest
+                .split("width=\"")
+                .nth(1)
+                .unwrap()
+                .split('"')
+                .next()
+                .unwrap();
+            (x, width.parse().unwrap())
+        })
+        .collect();
+    assert_eq!(ticks.len(), 4, "three alone, four together: {ticks:?}");
+    for pair in ticks.windows(2) {
+        assert!(pair[0].0 + pair[0].1 < pair[1].0, "a gap: {ticks:?}");
+    }
+    assert!(canvas.texts().contains(&"4×"), "{:?}", canvas.texts());
+}
+
+#[test]
 fn no_text_overlaps_another_or_leaves_the_drawing() {
     let mut charts = vec![stages(), timeline()];
     for series in 0..8 {

@@ -1,7 +1,10 @@
 //! Events over time: a row per subject, a tick per event, a band for each period in which something
 //! was wrong.
 //!
-//! Kinds of events differ in height as well as in colour. On a desktop the subjects are left of
+//! Kinds of events differ in height as well as in colour. Events close together are thinner ticks with a gap
+//! between them; those that no gap can separate are one tick with their number above it.
+//!
+//! On a desktop the subjects are left of
 //! their rows, on a phone above them.
 
 use super::canvas::{Anchor, Area, Canvas, Label, Point, Role};
@@ -12,9 +15,11 @@ use super::times::draw_time;
 use crate::over_time::{Timeline, TimelineRow};
 
 const ROW: f64 = 22.0;
-const ROW_GAP: f64 = 10.0;
+const ROW_GAP: f64 = 16.0;
 const LINE: f64 = 17.0;
 const EVENT: f64 = 2.5;
+/// Events that are closer than this are one tick, with their number above it.
+const TICK_GAP: f64 = 1.2;
 /// Minimum width of a period, so that it is visible.
 const TROUBLE_MIN: f64 = 2.0;
 /// Below this width the subjects are above their rows.
@@ -33,7 +38,7 @@ pub(super) fn draw(timeline: &Timeline, width: f64) -> Canvas {
     };
     let left = if is_beside { names + 14.0 } else { 8.0 };
     let time = TimeAxis::new(timeline.moments, left, width - 8.0);
-    let mut y = 4.0;
+    let mut y = 14.0;
     for row in &timeline.rows {
         let room = if is_beside { names } else { width - 16.0 };
         let lines = wrap(&row.label, Role::Name.size(), room, NAME_LINES_MAX);
@@ -87,15 +92,36 @@ fn draw_row(canvas: &mut Canvas, time: &TimeAxis, row: &TimelineRow, top: f64, k
     for kind in (0..kinds).rev() {
         let height = ROW * (1.0 - 0.3 * kind.min(2) as f64);
         let events = row.events.iter().filter(|event| event.kind == kind);
-        let mut last = f64::NEG_INFINITY;
-        for x in events.filter_map(|event| time.x(event.at)) {
-            // Overlapping ticks look like one.
-            if x - last < 0.5 {
-                continue;
-            }
-            last = x;
+        let mut places: Vec<f64> = events.filter_map(|event| time.x(event.at)).collect();
+        places.sort_by(f64::total_cmp);
+        let mut rest = places.as_slice();
+        while let Some((first, others)) = rest.split_first() {
+            // Ticks that no gap could separate become one, as wide as they are apart.
+            let mut joined = rest.chunk_by(|one, next| next - one < TICK_GAP);
+            let last = joined.next().and_then(<[f64]>::last).unwrap_or(first);
+            let count = rest.partition_point(|x| x <= last);
+            let next = rest.get(count).copied().unwrap_or(f64::INFINITY);
+            rest = rest.get(count..).unwrap_or(others);
+            // Thin ticks leave a gap to the next one; all may be printed at any scale.
+            let width = EVENT.min((next - last) * 0.6);
             let class = format!("{} event", series_class(kind));
-            canvas.bar(area(x - EVENT / 2.0, x + EVENT / 2.0, height), class);
+            canvas.bar(area(first - width / 2.0, last + width / 2.0, height), class);
+            if count > 1 {
+                let text = format!("{count}×");
+                let at = Point {
+                    x: f64::midpoint(*first, *last),
+                    y: top - 2.0,
+                };
+                let label = Label {
+                    at,
+                    anchor: Anchor::Middle,
+                    role: Role::Tick,
+                    text,
+                };
+                if canvas.is_free(&label.area()) {
+                    canvas.label(label);
+                }
+            }
         }
     }
 }

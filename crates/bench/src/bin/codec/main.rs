@@ -135,7 +135,7 @@ fn contenders(arguments: &Arguments) -> Result<Vec<Box<dyn Contender>>, anyhow::
 fn others(contenders: &mut Vec<Box<dyn Contender>>) -> Result<(), anyhow::Error> {
     for level in 0..=ISAL_LEVEL_MAX {
         let frame_bytes = Compression::QAT_DEFLATE.frame_bytes();
-        match Isal::load_level(level) {
+        match Isal::built_in(level).or_else(|_| Isal::load_level(level)) {
             Ok(isal) => {
                 let name = format!("ISA-L level {level}");
                 let codec = || Ours::provided(name.clone(), frame_bytes, &isal);

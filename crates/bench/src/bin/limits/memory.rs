@@ -35,7 +35,7 @@ impl Chunks {
     pub(crate) fn compress(&self, compression: Compression, threads: usize) -> Result<f64, String> {
         let frame = compression.frame_bytes();
         let isal = (compression == Compression::QAT_DEFLATE)
-            .then(Isal::load)
+            .then(Isal::find)
             .and_then(Result::ok);
         let frames: Vec<&[u8]> = self.bytes.chunks(frame).collect();
         let begun = Instant::now();
