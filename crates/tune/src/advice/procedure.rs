@@ -34,7 +34,7 @@ const CONFIRMATIONS: usize = 3;
 const TRANSFERS: [u32; 3] = [DEFAULT_TRANSFER, 256 << 10, 4 << 20];
 const DEFAULT_TRANSFER: u32 = 1 << 20;
 
-/// Fewer threads are preferred if they reach this share of the best rate.
+/// All threads, the default, stay if they reach this share of the best rate.
 const ENOUGH_THREADS: f64 = 0.97;
 
 /// Fewer files and the default transfer size are preferred if they reach this share of the best
@@ -266,7 +266,7 @@ impl Procedure<'_> {
     }
 
     /// Second step: every compression with every number of threads. For each compression, chooses
-    /// the fewest threads that are about as fast as any number.
+    /// fewer threads than there are processors only if they are faster.
     fn transform(&self, decisions: &mut Vec<Decision>) -> Result<Vec<Trial>, Error> {
         let compressions = Compression::ALL.into_iter();
         let compressions = compressions.filter(|one| {
@@ -287,7 +287,8 @@ impl Procedure<'_> {
             let setting = Setting::new(Scope::Transform, compression);
             let rate = self.rough_rate(&setting)?;
             let bytes = self.sample_bytes(compression, rate, seconds);
-            let settings = threads.iter().map(|threads| {
+            // All processors are the default, and so the simplest.
+            let settings = threads.iter().rev().map(|threads| {
                 let threads = Some(*threads);
                 (Setting { threads, ..setting }, bytes)
             });

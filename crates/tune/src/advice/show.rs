@@ -37,9 +37,9 @@ impl Advice {
         let mut notes = vec![
             format!(
                 "Goal {}: {}. Candidates run in turns. One drops out when it is worse with 95 % \
-                 confidence, the whole choice considered; of those that are left the fewest \
-                 threads or files and the default MAXTRANSFERSIZE are chosen. Fewer threads are \
-                 enough if they reach 97 % of the best, and fewer files if they reach 95 %.",
+                 confidence, the whole choice considered; of those that are left the simplest is \
+                 chosen: all threads, the fewest files, the default MAXTRANSFERSIZE. They are \
+                 enough if they reach 97 % of the best (threads) or 95 % (the others).",
                 self.request.goal,
                 self.request.goal.words()
             ),
