@@ -9,8 +9,6 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags};
-use rustix::io::Errno;
 use windlass_io::other_name::{self, OtherName};
 use windlass_io::{directory, own};
 
@@ -129,11 +127,7 @@ fn exchange(one: &Path, other: &Path) -> io::Result<bool> {
     if tests::CANNOT_EXCHANGE.get() {
         return Ok(false);
     }
-    match rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
-        Ok(()) => Ok(true),
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    directory::exchange(one, other)
 }
 
 /// Refuses a name that cannot be given to another file: a mount point, or another user's file in a folder

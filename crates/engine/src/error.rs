@@ -73,6 +73,9 @@ pub enum EngineError {
         /// The failure that took it offline.
         reason: String,
     },
+    /// The log is that of another database than the expected one. Nothing was changed.
+    #[error(transparent)]
+    OtherDatabase(Box<OtherDatabase>),
     /// A file of the database is locked by another program or instance.
     #[error(
         "'{}' is in use: another instance has the database open, or another program, such as SQLite, \
@@ -153,6 +156,24 @@ pub enum EngineError {
     /// An invalid option or argument.
     #[error("{0}")]
     Invalid(String),
+}
+
+/// The database whose files have the names of another's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{}' is the log of database '{name}' with the identity {found}, not of database '{database}' \
+     with the identity {expected}", log.display()
+)]
+pub struct OtherDatabase {
+    /// The database that was to be opened.
+    pub database: String,
+    /// Its identity.
+    pub expected: Guid,
+    pub log: PathBuf,
+    /// The name in the log.
+    pub name: String,
+    /// The identity in the log.
+    pub found: Guid,
 }
 
 /// Why a page cannot be restored on its own.

@@ -210,6 +210,13 @@ impl DataFiles {
         inner.files.iter().map(|file| file.spec.clone()).collect()
     }
 
+    /// The open files, in file order.
+    pub(crate) fn handles(&self) -> Vec<Arc<dyn StorageFile>> {
+        let inner = self.inner.read();
+        let files = inner.files.iter();
+        files.map(|file| Arc::clone(&file.file)).collect()
+    }
+
     /// How extents are spread.
     pub(crate) fn regions(&self) -> Vec<Region> {
         self.inner.read().regions.clone()

@@ -114,6 +114,8 @@ pub struct OpenDatabase {
     pub log_path: PathBuf,
     /// Paths of the data files, in file order, if they were moved; otherwise empty.
     pub data_paths: Vec<PathBuf>,
+    /// The identity that the database must have, if known.
+    pub guid: Option<Guid>,
 }
 
 impl OpenDatabase {
@@ -123,6 +125,7 @@ impl OpenDatabase {
             name: name.to_owned(),
             log_path: log_path.into(),
             data_paths: Vec::new(),
+            guid: None,
         }
     }
 }

@@ -88,6 +88,22 @@ pub fn take_name(from: &Path, to: &Path) -> io::Result<()> {
     sync(&parent(to))
 }
 
+/// Lets two files change places; `false` if the file system cannot do that.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn exchange(one: &Path, other: &Path) -> io::Result<bool> {
+    #[cfg(test)]
+    if tests::CANNOT_EXCHANGE.get() {
+        return Ok(false);
+    }
+    match rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(true),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Creates a folder and its missing parents, private to the owner, and makes their names durable.
 /// Returns the created folders, outermost first.
 pub fn create(folder: &Path) -> io::Result<Vec<PathBuf>> {
@@ -105,15 +121,43 @@ pub fn create(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(missing.into_iter().map(Path::to_owned).collect())
 }
 
-/// Bytes that an unprivileged user may still write on the file system of `path`.
-pub fn free_bytes(path: &Path) -> io::Result<u64> {
-    let info = rustix::fs::statvfs(path)?;
-    Ok(info.f_bavail.saturating_mul(info.f_frsize))
+/// Bytes that an unprivileged user may still write on the file system of `path`; `None` if it does not tell.
+pub fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
+    Ok(free_of(&rustix::fs::statvfs(path)?))
+}
+
+fn free_of(info: &rustix::fs::StatVfs) -> Option<u64> {
+    // Some file systems, in memory and in user space, count no blocks at all.
+    (info.f_blocks > 0).then(|| info.f_bavail.saturating_mul(info.f_frsize))
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    thread_local! {
+        /// Lets the file system of a test be one that cannot exchange files.
+        pub(crate) static CANNOT_EXCHANGE: Cell<bool> = const { Cell::new(false) };
+    }
+
+    #[test]
+    fn a_file_system_that_counts_no_blocks_is_not_full() {
+        let folder = tempfile::tempdir().unwrap();
+        let known = rustix::fs::statvfs(folder.path()).unwrap();
+        let uncounted = rustix::fs::StatVfs {
+            f_blocks: 0,
+            f_bavail: 0,
+            ..known
+        };
+        assert_eq!(free_of(&uncounted), None);
+        let full = rustix::fs::StatVfs {
+            f_blocks: 7,
+            ..uncounted
+        };
+        assert_eq!(free_of(&full), Some(0));
+    }
 
     #[test]
     fn replace_leaves_only_the_new_file() {
@@ -124,7 +168,7 @@ mod tests {
         replace(&from, &to).unwrap();
         assert_eq!(std::fs::read(&to).unwrap(), b"new");
         assert!(!from.exists());
-        assert!(free_bytes(folder.path()).unwrap() > 0);
+        assert!(free_bytes(folder.path()).unwrap().unwrap() > 0);
     }
 
     #[test]

@@ -15,6 +15,7 @@
 //! - [`other_name`]: hard links, and files that are mount points.
 //! - [`output`]: files written for the user under a name they chose.
 //! - [`secret`]: small files with keys.
+//! - [`succession`]: finished files take the place of earlier ones, and of no others.
 //! - [`notify`]: status notifications to a service manager.
 //! - Locks of byte ranges that belong to an open file: [`DirectFile::lock_range`].
 
@@ -32,6 +33,7 @@ pub mod processor;
 pub mod queue;
 mod reserved;
 pub mod secret;
+pub mod succession;
 
 pub use buffer::AlignedBuffer;
 pub use file::{Access, DirectFile, open_readable};

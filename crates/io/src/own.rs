@@ -101,7 +101,7 @@ pub fn replace_name(held: &File, from: &Path, to: &Path) -> io::Result<()> {
     directory::replace(from, to)
 }
 
-fn check_named(held: &File, path: &Path) -> io::Result<()> {
+pub(crate) fn check_named(held: &File, path: &Path) -> io::Result<()> {
     if is_named(held, path)? {
         return Ok(());
     }

@@ -255,7 +255,7 @@ impl FileSystem for Disk {
             OpenMode::CreateNew | OpenMode::Begin if known => {
                 return Err(io::ErrorKind::AlreadyExists.into());
             }
-            OpenMode::CreateNew | OpenMode::Begin => {
+            OpenMode::CreateNew | OpenMode::Begin | OpenMode::Claim => {
                 inner.files.insert(path.to_owned(), File::default());
             }
             OpenMode::Existing => {}

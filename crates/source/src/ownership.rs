@@ -101,7 +101,24 @@ pub fn owner(path: &Path, made_for: Guid) -> io::Result<Owner> {
     }
 }
 
-/// The same for a file that is to be deleted and that this process does not have open. A file without a
+/// The registered database that a file was made for, if it says so.
+pub fn made_for(path: &Path) -> Option<Guid> {
+    let mut text = [0_u8; 64];
+    let bytes = rustix::fs::lgetxattr(path, ATTRIBUTE, &mut text).ok()?;
+    let text = std::str::from_utf8(text.get(..bytes)?).ok()?;
+    Guid::from_str(text).ok()
+}
+
+/// Whether a file was made for a database, and nothing was ever written to it: a killed process was about to
+/// add it.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn is_unused(path: &Path, database: Guid) -> io::Result<bool> {
+    Ok(made_for(path) == Some(database) && is_blank(path)?)
+}
+
+/// As [`owner`], for a file that is to be deleted and that this process does not have open. A file without a
 /// mark and without content counts as the database's own: a killed creation leaves such files.
 ///
 /// # Errors

@@ -4,12 +4,15 @@
 //! of them, that all files are complete. Then the old primary file is removed, without which no server
 //! attaches the others, and the new one is renamed last: no crash leaves a mixture of old and new files
 //! that could be attached. The next restore to the same place completes what a crash left.
+//!
+//! Only the files that were there when the restore began are replaced: see [`succession`].
 
+use std::fs::File;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use windlass_io::{directory, own};
+use windlass_io::{directory, own, succession};
 
 use crate::Error;
 
@@ -27,41 +30,75 @@ pub(crate) fn unfinished(path: &Path) -> PathBuf {
     own::beside(path, UNFINISHED_SUFFIX)
 }
 
+/// A whole file that is to get its name.
+#[derive(Debug)]
+pub(crate) struct Whole<'a> {
+    pub(crate) path: PathBuf,
+    /// The number of the file that it replaces; see [`succession::Predecessor`].
+    pub(crate) replaced: Option<u64>,
+    /// The file itself, held by who wrote it.
+    pub(crate) held: Option<&'a File>,
+}
+
 /// Says that whole, synced files are to get their names: from here on the restore can only be completed.
-/// `paths` begins with the primary file.
-pub(crate) fn announce(paths: &[PathBuf]) -> Result<(), Error> {
-    let Some(primary) = paths.first() else {
+/// `files` begins with the primary file.
+pub(crate) fn announce(files: &[Whole<'_>]) -> Result<(), Error> {
+    let Some(primary) = files.first() else {
         return Ok(());
     };
-    let names = paths.iter().map(|path| path.as_os_str().as_bytes());
-    let state = names.collect::<Vec<_>>().join(&0);
-    own::replace(&own::beside(primary, STATE_SUFFIX), &state)
-        .map_err(|error| Error::target(primary, error))
+    for file in files {
+        succession::check(&file.path, file.replaced)
+            .map_err(|error| Error::target(&file.path, error))?;
+    }
+    let mut state = Vec::new();
+    for file in files {
+        let number = file.replaced.map(|number| number.to_string());
+        state.extend_from_slice(number.unwrap_or_default().as_bytes());
+        state.push(0);
+        state.extend_from_slice(file.path.as_os_str().as_bytes());
+        state.push(0);
+    }
+    own::replace(&own::beside(&primary.path, STATE_SUFFIX), &state)
+        .map_err(|error| Error::target(&primary.path, error))
+}
+
+/// What was announced; `None` if it is damaged.
+fn announced(state: &[u8]) -> Option<Vec<Whole<'static>>> {
+    let mut fields = state.strip_suffix(&[0])?.split(|byte| *byte == 0);
+    let mut files = Vec::new();
+    while let Some(number) = fields.next() {
+        let replaced = match number {
+            [] => None,
+            number => Some(std::str::from_utf8(number).ok()?.parse().ok()?),
+        };
+        files.push(Whole {
+            path: PathBuf::from(std::ffi::OsString::from_vec(fields.next()?.to_vec())),
+            replaced,
+            held: None,
+        });
+    }
+    Some(files)
 }
 
 /// Gives files that were announced their names. `reached` is called before each step that changes anything.
 pub(crate) fn give_names(
-    paths: &[PathBuf],
+    files: &[Whole<'_>],
     reached: &mut dyn FnMut(&Path) -> io::Result<()>,
 ) -> Result<(), Error> {
-    let Some((primary, others)) = paths.split_first() else {
+    let Some((first, others)) = files.split_first() else {
         return Ok(());
     };
+    let primary = first.path.as_path();
     if own::is_there(&unfinished(primary)) {
         step(primary, reached, || {
-            own::remove(primary)?;
+            succession::remove(primary, first.replaced)?;
             directory::sync(&directory::parent(primary))
         })?;
     }
-    for path in others.iter().chain([primary]) {
+    for file in others.iter().chain([first]) {
+        let path = file.path.as_path();
         step(path, reached, || {
-            match directory::replace(&unfinished(path), path) {
-                // It has its name already.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && own::is_there(path) => {
-                    Ok(())
-                }
-                renamed => renamed,
-            }
+            succession::take_place_again(file.held, &unfinished(path), path, file.replaced)
         })?;
     }
     step(primary, reached, || {
@@ -92,24 +129,26 @@ pub fn complete(primary: &Path) -> Result<bool, Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(failed(error)),
     };
-    let names = state.split(|byte| *byte == 0);
-    let paths: Vec<PathBuf> = names
-        .map(|name| PathBuf::from(std::ffi::OsString::from_vec(name.to_vec())))
-        .collect();
-    if paths.first() != Some(&primary) {
+    let files = announced(&state).unwrap_or_default();
+    if files.first().map(|first| &first.path) != Some(&primary) {
         let reason = "the state of an interrupted restore beside it is damaged; remove it";
         return Err(failed(io::Error::new(io::ErrorKind::InvalidData, reason)));
     }
     let mut held = Vec::new();
-    for path in &paths {
-        held.push(own::hold_existing(&unfinished(path)).map_err(failed)?);
+    for file in &files {
+        held.push(own::hold_existing(&unfinished(&file.path)).map_err(failed)?);
     }
-    if held.iter().all(Option::is_none) && !paths.iter().all(|path| own::is_there(path)) {
+    if held.iter().all(Option::is_none) && !files.iter().all(|file| own::is_there(&file.path)) {
         // It failed as it announced them, and took its files with it.
         own::remove(&own::beside(&primary, STATE_SUFFIX)).map_err(failed)?;
         return Ok(false);
     }
-    give_names(&paths, &mut |_| Ok(()))?;
+    let files = files.into_iter().zip(&held);
+    let files = files.map(|(file, held)| Whole {
+        held: held.as_ref(),
+        ..file
+    });
+    give_names(&files.collect::<Vec<_>>(), &mut |_| Ok(()))?;
     Ok(true)
 }
 
@@ -121,6 +160,17 @@ mod tests {
 
     fn content(path: &Path) -> String {
         std::fs::read_to_string(path).unwrap_or_default()
+    }
+
+    fn whole(paths: &[PathBuf]) -> Vec<Whole<'static>> {
+        let of = |path: &PathBuf| Whole {
+            path: path.clone(),
+            replaced: succession::Predecessor::of(path)
+                .unwrap()
+                .map(|file| file.number()),
+            held: None,
+        };
+        paths.iter().map(of).collect()
     }
 
     /// At every step the process ends, and the next one comes.
@@ -137,9 +187,10 @@ mod tests {
                     }
                     std::fs::write(unfinished(path), "new").unwrap();
                 }
-                announce(&paths).unwrap();
+                let files = whole(&paths);
+                announce(&files).unwrap();
                 let mut steps = 0;
-                let ended = give_names(&paths, &mut |_| {
+                let ended = give_names(&files, &mut |_| {
                     steps += 1;
                     match steps > stop {
                         true => Err(io::ErrorKind::Other.into()),
@@ -167,14 +218,56 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_another_program_has_put_there_meanwhile_is_not_overwritten() {
+        for stop in 0..4 {
+            let folder = tempfile::tempdir().unwrap();
+            let paths = NAMES.map(|name| folder.path().join(name));
+            for path in &paths {
+                std::fs::write(path, "old").unwrap();
+                std::fs::write(unfinished(path), "new").unwrap();
+            }
+            let files = whole(&paths);
+            announce(&files).unwrap();
+            let theirs = &paths[2];
+            let mut steps = 0;
+            let ended = give_names(&files, &mut |_| {
+                if steps == stop {
+                    // As editors and copies save: under another name, then renamed.
+                    let beside = own::beside(theirs, ".tmp");
+                    std::fs::write(&beside, "theirs")?;
+                    std::fs::rename(&beside, theirs)?;
+                }
+                steps += 1;
+                Ok(())
+            });
+            assert_eq!(content(theirs), "theirs", "at step {stop}");
+            // The last one comes after the rename: then it is the file of the database that was replaced.
+            if stop == 3 {
+                ended.unwrap();
+                continue;
+            }
+            let error = ended.unwrap_err().to_string();
+            assert!(error.contains("move that file away"), "{error}");
+            complete(&paths[0]).unwrap_err();
+            std::fs::rename(theirs, folder.path().join("kept")).unwrap();
+            assert!(complete(&paths[0]).unwrap());
+            for path in &paths {
+                assert_eq!(content(path), "new");
+            }
+            assert_eq!(content(&folder.path().join("kept")), "theirs");
+        }
+    }
+
+    #[test]
     fn a_state_that_names_other_files_moves_none() {
         let folder = tempfile::tempdir().unwrap();
         let [victim, primary] = ["victim", "a.mdf"].map(|name| folder.path().join(name));
         std::fs::write(&victim, "theirs").unwrap();
         std::fs::write(unfinished(&victim), "new").unwrap();
-        std::fs::write(
+        announce(&whole(std::slice::from_ref(&victim))).unwrap();
+        std::fs::rename(
+            own::beside(&victim, STATE_SUFFIX),
             own::beside(&primary, STATE_SUFFIX),
-            victim.as_os_str().as_bytes(),
         )
         .unwrap();
         assert!(complete(&primary).is_err());

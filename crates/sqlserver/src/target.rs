@@ -7,9 +7,11 @@ use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use windlass_bak::Target;
+use windlass_io::succession::Predecessor;
 use windlass_io::{directory, output, own};
 
-use crate::{Error, ending};
+use crate::Error;
+use crate::ending::{self, Whole};
 
 /// The files of a database, by number. They are removed on drop unless [`FileTarget::keep`] was
 /// called.
@@ -23,7 +25,23 @@ struct Entry {
     file: File,
     unfinished: PathBuf,
     path: PathBuf,
-    is_kept: bool,
+    /// The file that it replaces.
+    replaced: Option<Predecessor>,
+}
+
+impl Entry {
+    fn whole(&self) -> Whole<'_> {
+        Whole {
+            path: self.path.clone(),
+            replaced: self.replaced.as_ref().map(Predecessor::number),
+            held: Some(&self.file),
+        }
+    }
+
+    fn remove(&self) {
+        // The original error matters more than one during cleanup.
+        own::remove_held(&self.file, &self.unfinished).ok();
+    }
 }
 
 impl FileTarget {
@@ -42,6 +60,10 @@ impl FileTarget {
             }
             let path = directory::follow(&path).map_err(|error| Error::target(&path, error))?;
             let unfinished = ending::unfinished(&path);
+            let replaced = Predecessor::of(&path).map_err(|error| Error::target(&path, error))?;
+            if !replace && replaced.is_some() {
+                return Err(Error::Exists(path));
+            }
             let make = || {
                 let file = own::claim_file(&unfinished)?;
                 match std::fs::metadata(&path) {
@@ -58,7 +80,7 @@ impl FileTarget {
                 file,
                 unfinished,
                 path,
-                is_kept: false,
+                replaced,
             };
             target.files.insert(id, entry);
         }
@@ -72,16 +94,14 @@ impl FileTarget {
             synced.map_err(|error| Error::target(&entry.path, error))?;
         }
         // By number, so that the primary file is the first.
-        let paths: Vec<PathBuf> = self
-            .files
-            .values()
-            .map(|entry| entry.path.clone())
-            .collect();
-        ending::announce(&paths)?;
-        for entry in self.files.values_mut() {
-            entry.is_kept = true;
+        let entries: Vec<Entry> = std::mem::take(&mut self.files).into_values().collect();
+        let files: Vec<Whole<'_>> = entries.iter().map(Entry::whole).collect();
+        let announced = ending::announce(&files);
+        if announced.is_ok() {
+            return ending::give_names(&files, &mut |_| Ok(()));
         }
-        ending::give_names(&paths, &mut |_| Ok(()))
+        entries.iter().for_each(Entry::remove);
+        announced
     }
 
     /// Writes to a file, from any thread.
@@ -118,10 +138,7 @@ impl Target for FileTarget {
 
 impl Drop for FileTarget {
     fn drop(&mut self) {
-        for entry in self.files.values().filter(|entry| !entry.is_kept) {
-            // The original error matters more than one during cleanup.
-            std::fs::remove_file(&entry.unfinished).ok();
-        }
+        self.files.values().for_each(Entry::remove);
     }
 }
 

@@ -359,10 +359,10 @@ fn check_space(folder: &Path, needed: u64) -> Result<(), Error> {
         path: path.clone(),
         source,
     })?;
-    if free < needed {
-        return Err(Error::NoSpace { path, needed, free });
+    match free.filter(|free| *free < needed) {
+        None => Ok(()),
+        Some(free) => Err(Error::NoSpace { path, needed, free }),
     }
-    Ok(())
 }
 
 /// Media that are removed with the value.

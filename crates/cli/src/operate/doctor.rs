@@ -124,7 +124,7 @@ fn instance(folder: &Path, session: &mut Session, findings: &mut Findings) {
         Ok(()) => findings.add(State::Ok, "catalog", "integrity_check is ok"),
         Err(error) => findings.add(State::Error, "catalog", error),
     }
-    if let Ok(free) = windlass_io::directory::free_bytes(folder) {
+    if let Ok(Some(free)) = windlass_io::directory::free_bytes(folder) {
         let state = if free < FREE_BYTES_LOW {
             State::Warning
         } else {
@@ -280,10 +280,11 @@ fn check_database(path: &Path) -> Result<(), String> {
 fn folder_state(folder: &Path) -> (State, String) {
     match std::fs::metadata(folder) {
         Ok(metadata) if metadata.is_dir() => match windlass_io::directory::free_bytes(folder) {
-            Ok(free) if free < FREE_BYTES_LOW => {
+            Ok(Some(free)) if free < FREE_BYTES_LOW => {
                 (State::Warning, format!("only {} MB are free", free >> 20))
             }
-            Ok(free) => (State::Ok, format!("{} MB are free", free >> 20)),
+            Ok(Some(free)) => (State::Ok, format!("{} MB are free", free >> 20)),
+            Ok(None) => (State::Ok, "its free space is unknown".to_owned()),
             Err(error) => (State::Warning, error.to_string()),
         },
         Ok(_) => (State::Error, "is not a folder".to_owned()),

@@ -143,6 +143,18 @@ impl FileRestore {
             .is_some_and(|index| self.staged.contains_key(&index))
     }
 
+    /// A file that is being restored, held while it is open.
+    pub fn file(&self, file_id: FileId) -> Option<Arc<dyn StorageFile>> {
+        let staged = self.staged.get(&file_id.data_index()?)?;
+        Some(Arc::clone(&staged.file))
+    }
+
+    /// The paths that the files get in the end.
+    pub fn targets(&self) -> impl Iterator<Item = (FileId, &Path)> {
+        let targets = self.staged.iter();
+        targets.map(|(&index, staged)| (FileId::of_data(index), staged.spec.path.as_path()))
+    }
+
     /// Writes a range of a data file.
     pub fn write(&mut self, file_id: FileId, offset: u64, bytes: &[u8]) -> Result<()> {
         let Some(staged) = file_id
@@ -276,8 +288,9 @@ impl FileRestore {
 impl Drop for FileRestore {
     fn drop(&mut self) {
         for staged in self.staged.values() {
-            // Files that were renamed no longer exist here; the others are unused.
-            let _left = self.files.remove(&staged.path);
+            // Files that were renamed no longer have this name, which may be another restore's by now; the
+            // others are unused.
+            let _left = self.files.discard(&staged.path, staged.file.as_ref());
         }
     }
 }
@@ -292,15 +305,11 @@ impl Staged {
     ) -> Result<Self> {
         let spec = header.files[index].clone();
         let path = beside(&spec.path);
-        if files.exists(&path) {
-            let fail = |error| EngineError::io("remove", &path, error);
-            files.remove(&path).map_err(fail)?;
-        }
         let place = FileSpec {
             path: path.clone(),
             ..spec.clone()
         };
-        let file = make_file(files, &place, OpenMode::CreateNew)?;
+        let file = make_file(files, &place, OpenMode::Claim)?;
         Ok(Self {
             spec,
             path,

@@ -28,6 +28,14 @@ type Pages = BTreeMap<PageNumber, Box<[u8]>>;
 /// Pages kept in memory while the log is replayed.
 const PAGES_KEPT: usize = 4096;
 
+/// The files of a restored database, still open and held.
+#[derive(Debug)]
+pub struct RestoredFiles {
+    /// In file order.
+    pub data: Vec<Arc<dyn StorageFile>>,
+    pub log: Arc<dyn StorageFile>,
+}
+
 #[derive(Debug)]
 pub struct Restore {
     files: Arc<dyn FileSystem>,
@@ -120,6 +128,11 @@ impl Restore {
         self.names = Some((data.to_vec(), log));
     }
 
+    /// The data files, in file order.
+    pub fn data_files(&self) -> Vec<Arc<dyn StorageFile>> {
+        self.data.handles()
+    }
+
     /// The first page of the database, where every SQLite looks for its header; `None` for an empty
     /// database.
     ///
@@ -164,13 +177,14 @@ impl Restore {
     }
 
     /// Settles, and creates the log file at the path in `log`: the database can then be opened.
-    /// `base` is the set it was restored from, on which differential backups may be based.
+    /// `base` is the set it was restored from, on which differential backups may be based. Returns the
+    /// files, which are held while they are open.
     pub fn finish(
         mut self,
         name: &str,
         log: &FileSpec,
         base: Option<DifferentialBase>,
-    ) -> Result<()> {
+    ) -> Result<RestoredFiles> {
         self.settle()?;
         let path = &log.path;
         let fail = |error| EngineError::io("create", path, error);
@@ -219,7 +233,11 @@ impl Restore {
             ..self.header
         };
         header.store(file.as_ref(), path)?;
-        self.files.sync_folder_of(path).map_err(fail)
+        self.files.sync_folder_of(path).map_err(fail)?;
+        Ok(RestoredFiles {
+            data: self.data.handles(),
+            log: file,
+        })
     }
 }
 

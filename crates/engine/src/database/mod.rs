@@ -38,7 +38,7 @@ mod tests;
 pub(crate) mod transaction;
 mod writer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -59,7 +59,7 @@ use crate::log::header::Header;
 use crate::log::writer::{Log, Resume};
 use crate::options::FileSpec;
 use crate::pool::{DatabaseNumber, PageKey};
-use crate::storage::{FileSystem, OpenMode, StorageFile};
+use crate::storage::{FileSystem, OpenMode, StorageFile, unnamed};
 use crate::versions::{Commit, Versions};
 use windlass_base::page::PAGE_BYTES;
 
@@ -85,6 +85,9 @@ pub struct Database {
     damage: Mutex<Option<EngineError>>,
     figures: counters::Figures,
 }
+
+/// Completes a new file at a temporary path, before it gets its name.
+pub type Dress<'a> = dyn Fn(&Path) -> std::io::Result<()> + 'a;
 
 /// A file of a database, for views and backups.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -197,6 +200,12 @@ impl Database {
 
     /// Adds a data file. Extents not yet used are spread over all files from then on.
     pub fn add_file(&self, spec: &FileSpec) -> Result<()> {
+        self.add_dressed_file(spec, &|_| Ok(()))
+    }
+
+    /// The same; `dress` gets the complete file under its temporary name. A crash before the end leaves a file
+    /// of zeros, which is not part of the database.
+    pub fn add_dressed_file(&self, spec: &FileSpec, dress: &Dress<'_>) -> Result<()> {
         self.check_online()?;
         if self.data.specs().len() >= 1000 {
             return Err(EngineError::Invalid(
@@ -209,6 +218,8 @@ impl Database {
             .lock_database()
             .map_err(|error| EngineError::lock(&spec.path, error))
             .and_then(|()| {
+                let dressed = dress(&unnamed(&spec.path));
+                dressed.map_err(|error| EngineError::io("name", &spec.path, error))?;
                 let named = files.publish(&spec.path, file.as_ref());
                 named.map_err(|error| EngineError::io("name", &spec.path, error))
             });

@@ -18,7 +18,7 @@ use std::time::Instant;
 use super::read::Checksum;
 use super::{Database, create, foreign, open_files};
 use crate::differential::DifferentialMaps;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, OtherDatabase, Result};
 use crate::files::{DataFiles, page_count_of};
 use crate::instance::Shared;
 use crate::log::Position;
@@ -60,6 +60,7 @@ impl Database {
             .lock_exclusive()
             .map_err(|error| EngineError::lock(path, error))?;
         let mut header = Header::load(log_file.as_ref(), path)?;
+        check_identity(request, &header)?;
         let slot = header.slot();
         header.log.path.clone_from(path);
         load_sequences(log_file.as_ref(), path, header.guid, &mut header.vlfs)?;
@@ -162,6 +163,20 @@ impl Database {
             scheduler: self.dirty.scheduler(),
         };
         self.install_page(page, &content, change)
+    }
+}
+
+/// Called before anything is written: another database's files may have the names by now.
+fn check_identity(request: &OpenDatabase, header: &Header) -> Result<()> {
+    match request.guid.filter(|expected| *expected != header.guid) {
+        None => Ok(()),
+        Some(expected) => Err(EngineError::OtherDatabase(Box::new(OtherDatabase {
+            database: request.name.clone(),
+            expected,
+            log: request.log_path.clone(),
+            name: header.name.clone(),
+            found: header.guid,
+        }))),
     }
 }
 

@@ -23,6 +23,9 @@ pub const SECTOR_BYTES: usize = 512;
 pub enum OpenMode {
     Existing,
     CreateNew,
+    /// Creates a file in the place of one that a killed process left, and holds it while it is open;
+    /// `WouldBlock` if another process holds that.
+    Claim,
     /// Creates a file under a temporary name, which [`FileSystem::publish`] renames; `WouldBlock` if another
     /// process is creating it.
     Begin,

@@ -28,6 +28,7 @@ impl FileSystem for RealFileSystem {
         let file = match mode {
             OpenMode::Existing => DirectFile::open(path, Access::ReadWrite)?,
             OpenMode::CreateNew => DirectFile::open(path, Access::CreateNew)?,
+            OpenMode::Claim => own::claim(path)?,
             OpenMode::Begin if own::is_there(path) => {
                 return Err(io::ErrorKind::AlreadyExists.into());
             }
@@ -61,28 +62,26 @@ impl FileSystem for RealFileSystem {
     }
 }
 
-/// The same for files created under temporary names: a file that an earlier run left is opened only
-/// if no other user can have planted it ([`windlass_io::own`]).
+/// The same for files created under temporary names, which their maker holds while they are open: a file that
+/// an earlier run left is opened only if no other user can have planted it ([`windlass_io::own`]).
 #[derive(Debug, Default, Clone, Copy)]
 pub struct OwnFiles;
 
 impl FileSystem for OwnFiles {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn StorageFile>> {
         match mode {
-            OpenMode::Existing => {
-                let file = DirectFile::open(path, Access::Own)?;
-                Ok(Arc::new(RealFile(Arc::new(file))))
-            }
+            OpenMode::Existing => Ok(stored(Arc::new(own::reclaim(path)?))),
+            OpenMode::CreateNew => RealFileSystem.open(path, OpenMode::Claim),
             _ => RealFileSystem.open(path, mode),
         }
     }
 
     fn exists(&self, path: &Path) -> bool {
-        windlass_io::own::is_there(path)
+        own::is_there(path)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        RealFileSystem.remove(path)
+        own::remove_unheld(path)
     }
 
     fn sync_folder_of(&self, path: &Path) -> io::Result<()> {

@@ -20,6 +20,13 @@ pub(crate) fn engine_message(error: &EngineError) -> Message {
         EngineError::Io { path, source, .. } | EngineError::BeingMade { path, source } => {
             table::cannot_open_file(path.display(), os_error(source))
         }
+        EngineError::OtherDatabase(other) => table::files_of_another_database(
+            &other.database,
+            other.log.display(),
+            &other.name,
+            other.found,
+            other.expected,
+        ),
         EngineError::PageChecksum {
             file_page,
             path,

@@ -226,8 +226,8 @@ fn check_space(
             continue;
         };
         let folder = existing_folder(&path);
-        let Some(free) = folder.and_then(|folder| windlass_io::directory::free_bytes(&folder).ok())
-        else {
+        let free = folder.and_then(|folder| windlass_io::directory::free_bytes(&folder).ok()?);
+        let Some(free) = free else {
             continue;
         };
         if free < file.size_bytes {

@@ -16,6 +16,7 @@ use windlass_pipeline::{
 use windlass_source::engine::{
     EngineBase, EngineRestoreRequest, EngineSnapshot, EngineTarget, PlacedFile, pending, recover,
 };
+use windlass_source::sqlite::Existing;
 use windlass_source::{Error as SourceError, Recovery, RestoreTarget as _};
 
 use crate::support::{devices, read_request, request};
@@ -105,6 +106,7 @@ fn restore_to(
             checkpoint_lsn: set.differential_base_lsn,
         }),
         as_is: true,
+        existing: Existing::Replace,
         ..EngineRestoreRequest::default()
     };
     let target = EngineTarget::begin(&wanted)?;
@@ -439,5 +441,115 @@ fn a_limit_holds_back_the_copy_of_the_log_too() {
         report.elapsed.as_secs_f64() > least,
         "{:?} for {read_bytes} bytes",
         report.elapsed
+    );
+}
+
+/// Restores the first set of `folder` as `wanted`, up to the last step.
+fn restored(folder: &Path, wanted: &EngineRestoreRequest) -> Result<EngineTarget, SourceError> {
+    let media = MediaSet::open(&devices(folder, &["1.bak", "2.bak"])).unwrap();
+    let target = EngineTarget::begin(wanted)?;
+    restore(&media, 1, &read_request(), &target, &Unobserved).unwrap();
+    Ok(target)
+}
+
+/// The path of the file of that number.
+fn target_of(wanted: &EngineRestoreRequest, file_id: u16) -> PathBuf {
+    let mut files = wanted.files.iter();
+    let file = files.find(|file| file.file_id == file_id).unwrap();
+    file.path.clone()
+}
+
+fn backed_up() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let database = create(folder.path());
+    commit(&database, 1..=10, 7);
+    back_up(
+        &database,
+        folder.path(),
+        BackupMode::Full,
+        Compression::NONE,
+    );
+    folder
+}
+
+#[test]
+fn two_restores_that_share_a_data_file_but_not_the_log_do_not_write_into_one_another() {
+    let folder = backed_up();
+    let place = tempfile::tempdir().unwrap();
+    let wanted = EngineRestoreRequest {
+        as_is: true,
+        ..request_for(folder.path(), place.path())
+    };
+    let mut other = wanted.clone();
+    for file in &mut other.files {
+        if file.file_id == 2 {
+            file.path = place.path().join("other_log.file");
+        }
+    }
+    let first = restored(folder.path(), &wanted).unwrap();
+    let error = EngineTarget::begin(&other).unwrap_err().to_string();
+    assert!(error.contains("this process is making it"), "{error}");
+    Box::new(first).finish(Recovery::Recovery).unwrap();
+    assert_eq!(page(&open(place.path()), 5), [7; PAGE_BYTES]);
+    // What was refused has left nothing.
+    let names = std::fs::read_dir(place.path()).unwrap();
+    assert_eq!(names.count(), wanted.files.len());
+}
+
+#[test]
+fn a_restore_goes_over_no_file_that_came_there_while_it_ran() {
+    let folder = backed_up();
+    for (file_id, was_there) in [(1, false), (1, true), (2, false), (2, true)] {
+        let place = tempfile::tempdir().unwrap();
+        let wanted = EngineRestoreRequest {
+            as_is: true,
+            existing: Existing::Replace,
+            ..request_for(folder.path(), place.path())
+        };
+        if was_there {
+            let earlier = restored(folder.path(), &wanted).unwrap();
+            Box::new(earlier).finish(Recovery::Recovery).unwrap();
+        }
+        let running = restored(folder.path(), &wanted).unwrap();
+        let target = target_of(&wanted, file_id);
+        let theirs = place.path().join("theirs");
+        std::fs::write(&theirs, "theirs").unwrap();
+        std::fs::rename(&theirs, &target).unwrap();
+        let error = Box::new(running).finish(Recovery::Recovery).unwrap_err();
+        assert!(error.to_string().contains("move that file away"), "{error}");
+        assert_eq!(std::fs::read(&target).unwrap(), b"theirs");
+    }
+}
+
+#[test]
+fn a_restore_that_may_replace_nothing_refuses_a_target_that_exists() {
+    let folder = backed_up();
+    let place = tempfile::tempdir().unwrap();
+    let wanted = request_for(folder.path(), place.path());
+    let target = target_of(&wanted, 1);
+    std::fs::write(&target, "theirs").unwrap();
+    let error = EngineTarget::begin(&wanted).unwrap_err();
+    assert!(matches!(error, SourceError::TargetExists { .. }), "{error}");
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_sequence_does_not_continue_with_the_data_files_of_another_restore() {
+    let folder = backed_up();
+    let place = tempfile::tempdir().unwrap();
+    let wanted = EngineRestoreRequest {
+        as_is: true,
+        ..request_for(folder.path(), place.path())
+    };
+    let waiting = restored(folder.path(), &wanted).unwrap();
+    Box::new(waiting).finish(Recovery::NoRecovery).unwrap();
+    let staged = format!("{}.windlass-restoring", target_of(&wanted, 1).display());
+    let copy = format!("{staged}.copy");
+    std::fs::copy(&staged, &copy).unwrap();
+    std::fs::rename(&copy, &staged).unwrap();
+    let error = recover(&log_of(place.path()), "copy").unwrap_err();
+    assert!(
+        matches!(error, SourceError::RestoreInterrupted { .. }),
+        "{error}"
     );
 }

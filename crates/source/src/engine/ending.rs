@@ -4,12 +4,15 @@
 //! database cannot be opened); the data files are renamed, the new log last. A crash in between leaves
 //! data files without a log, which no engine opens. The state file, written before the old log is
 //! removed, records that all files are complete: [`complete`] then renames the rest.
+//!
+//! Only the files that were there when the restore began are replaced: see [`succession`]. A file that
+//! another program has put there since stays, and the restore ends when it is moved away.
 
 use std::path::{Path, PathBuf};
 
 use windlass_base::{FileId, Guid};
-use windlass_engine::{DifferentialBase, FileSpec, Restore};
-use windlass_io::{Access, DirectFile, directory, output, own};
+use windlass_engine::{DifferentialBase, FileSpec, Restore, RestoredFiles};
+use windlass_io::{Access, DirectFile, directory, output, own, succession};
 
 use super::pending::{PendingRestore, Progress, forget_files, pending, remove_all, remove_state};
 use super::restore::claim;
@@ -19,15 +22,14 @@ use crate::{Error, ownership};
 /// First bytes of the first page of every non-empty database.
 const FIRST_BYTES: &[u8] = b"SQLite format 3\0";
 
-/// Creates the log; then all files are complete, and have their attributes.
+/// Creates the log; then all files are complete, and have their attributes. Returns them, still held.
 pub(super) fn make_whole(
     mut restore: Restore,
     state: &PendingRestore,
     name: &str,
-) -> Result<(), Error> {
+) -> Result<RestoredFiles, Error> {
     check_content(&restore, state)?;
     let staged_log = staged(&state.log);
-    remove_all(std::slice::from_ref(&staged_log))?;
     restore.rename_to(&state.data, state.log.clone());
     let mut log = FileSpec {
         path: staged_log.clone(),
@@ -39,7 +41,7 @@ pub(super) fn make_whole(
         set: state.set_guid,
         first_lsn: state.checkpoint_lsn,
     });
-    restore.finish(name, &log, base).map_err(engine_error)?;
+    let restored = restore.finish(name, &log, base).map_err(engine_error)?;
     let mut moves: Vec<(PathBuf, PathBuf)> = state
         .staged_data()
         .into_iter()
@@ -54,25 +56,44 @@ pub(super) fn make_whole(
         };
         set_attributes(from, to, state.modes.get(&file_id).copied(), state.made_for)?;
     }
+    Ok(restored)
+}
+
+/// Fails if one of the final names is another program's by now.
+pub(super) fn check_names(state: &PendingRestore) -> Result<(), Error> {
+    for (to, replaced) in state.replacing() {
+        succession::check(to, replaced).map_err(|error| io_error("replace", to, error))?;
+    }
     Ok(())
 }
 
 /// Removes the old log, and renames all files to their final names.
-pub(super) fn place(state: &PendingRestore) -> Result<(), Error> {
-    remove_all(std::slice::from_ref(&state.log))?;
+pub(super) fn place(state: &PendingRestore, restored: &RestoredFiles) -> Result<(), Error> {
+    let replaced = state.replaced.last().copied().flatten();
+    succession::remove(&state.log, replaced)
+        .map_err(|error| io_error("replace", &state.log, error))?;
     sync_folder(&state.log)?;
-    give_names(state)
+    give_names(state, Some(restored))
 }
 
-/// Renames all files that still have temporary names, the log last.
-fn give_names(state: &PendingRestore) -> Result<(), Error> {
-    let data = state.staged_data().into_iter().zip(&state.data);
-    for (from, to) in data.chain([(staged(&state.log), &state.log)]) {
-        match std::fs::rename(&from, to) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && own::is_there(to) => {}
-            renamed => renamed.map_err(|error| io_error("rename", &from, error))?,
-        }
-        sync_folder(to)?;
+/// Renames all files that still have temporary names, the log last. Those that a killed process left are
+/// held first, all of them.
+fn give_names(state: &PendingRestore, restored: Option<&RestoredFiles>) -> Result<(), Error> {
+    let from: Vec<PathBuf> = state.targets().map(|to| staged(to)).collect();
+    let mut left = Vec::new();
+    for from in from.iter().filter(|_| restored.is_none()) {
+        left.push(own::hold_existing(from).map_err(|error| io_error("open", from, error))?);
+    }
+    let made = restored
+        .iter()
+        .flat_map(|made| made.data.iter().chain([&made.log]));
+    let made: Vec<_> = made.map(|file| file.direct()).collect();
+    for (index, (from, (to, replaced))) in from.iter().zip(state.replacing()).enumerate() {
+        let left = left.get(index).and_then(Option::as_ref);
+        let made = made.get(index).and_then(Option::as_ref);
+        let held = left.or(made.map(|made| made.as_file()));
+        succession::take_place_again(held, from, to, replaced)
+            .map_err(|error| io_error("replace", to, error))?;
     }
     remove_state(&state.log)
 }
@@ -106,7 +127,7 @@ fn complete_claimed(state: &PendingRestore) -> Result<bool, Error> {
         // The old database is whole: it was not touched yet.
         (true, true) => forget_files(&state.log).map(|()| false),
         (true, false) => remove_state(&state.log).map(|()| true),
-        (false, _) => give_names(state).map(|()| true),
+        (false, _) => give_names(state, None).map(|()| true),
     }
 }
 

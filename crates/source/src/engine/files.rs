@@ -5,14 +5,15 @@
 //! renamed when all are verified and synced. A crash between the renames leaves some files restored
 //! and the others as they were; the restore is then repeated.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use windlass_base::{FileId, Guid};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{FileRestore, RestoredFile};
+use windlass_io::succession::{self, Predecessor};
 
-use super::ending::sync_folder;
 use super::{LOG_FILE_ID, describe, engine_error, io_error, staged};
 use crate::{Error, ownership};
 
@@ -21,6 +22,8 @@ use crate::{Error, ownership};
 pub struct FilesTarget {
     restore: FileRestore,
     made_for: Guid,
+    /// The damaged files, by number.
+    replaced: BTreeMap<u16, Option<Predecessor>>,
 }
 
 impl FilesTarget {
@@ -37,9 +40,18 @@ impl FilesTarget {
     ) -> Result<Self, Error> {
         let description = describe(description)?;
         let files = Arc::new(RealFileSystem);
-        FileRestore::begin(files, log, &description, set, file_ids, &staged)
-            .map(|restore| Self { restore, made_for })
-            .map_err(engine_error)
+        let restore = FileRestore::begin(files, log, &description, set, file_ids, &staged)
+            .map_err(engine_error)?;
+        let mut replaced = BTreeMap::new();
+        for (file_id, path) in restore.targets() {
+            let found = Predecessor::of(path).map_err(|error| io_error("examine", path, error))?;
+            replaced.insert(file_id.0, found);
+        }
+        Ok(Self {
+            restore,
+            made_for,
+            replaced,
+        })
     }
 
     /// Whether a file of the set is selected.
@@ -68,9 +80,19 @@ impl FilesTarget {
         for file in &restored {
             ownership::mark(&file.staged, self.made_for)
                 .map_err(|error| io_error("set the attributes of", &file.staged, error))?;
-            std::fs::rename(&file.staged, &file.path)
-                .map_err(|error| io_error("rename", &file.staged, error))?;
-            sync_folder(&file.path)?;
+            let held = self
+                .restore
+                .file(file.file_id)
+                .and_then(|held| held.direct());
+            let replaced = self.replaced.get(&file.file_id.0);
+            let replaced = replaced.and_then(Option::as_ref).map(Predecessor::number);
+            succession::take_place_again(
+                held.as_ref().map(|held| held.as_file()),
+                &file.staged,
+                &file.path,
+                replaced,
+            )
+            .map_err(|error| io_error("replace", &file.path, error))?;
         }
         Ok(restored)
     }

@@ -67,12 +67,12 @@ impl Removal<'_> {
                     }
                     None => {
                         removed.left.extend(forget(self.log, self.made_for)?);
-                        own.push(self.log);
+                        own.push(self.log.to_owned());
                     }
                 }
             }
         }
-        for path in self.data {
+        for path in &self.data() {
             let is_named = |other: &LogIdentity| other.data_paths.contains(path);
             match (owner(path, self.made_for)?, &other) {
                 (Owner::Nobody, _) => {}
@@ -80,16 +80,27 @@ impl Removal<'_> {
                 (Owner::Untold, Some(other)) if is_named(other) => {
                     removed.leave(path, format!("it belongs to database '{}'", other.name));
                 }
-                (Owner::Own | Owner::Untold, _) => own.push(path),
+                (Owner::Own | Owner::Untold, _) => own.push(path.clone()),
             }
         }
         for path in own {
-            remove_all(&[path.to_owned()])?;
-            sync_folder(path)?;
+            remove_all(std::slice::from_ref(&path))?;
+            sync_folder(&path)?;
             removed.count += 1;
         }
         drop(seized);
         Ok(removed)
+    }
+
+    /// The data files that are known, and those that only the log lists: a process may have been killed after
+    /// it added them.
+    fn data(&self) -> Vec<PathBuf> {
+        let mut data = self.data.to_vec();
+        let found = LogIdentity::of(&RealFileSystem, self.log).ok().flatten();
+        let found = found.filter(|found| Some(found.guid) == self.guid);
+        let listed = found.map(|found| found.data_paths).unwrap_or_default();
+        data.extend(listed.into_iter().filter(|path| !self.data.contains(path)));
+        data
     }
 
     /// The other database whose log this is.

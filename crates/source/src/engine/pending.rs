@@ -4,11 +4,15 @@
 //! data files are synced, and renamed, so it is always complete.
 
 use std::collections::BTreeMap;
+use std::iter::repeat;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use windlass_base::{Guid, Lsn};
-use windlass_engine::BackupDescription;
+use windlass_engine::storage::StorageFile;
+use windlass_engine::{BackupDescription, Restore};
 use windlass_io::{directory, own};
 
 use super::{collected_log, describe, engine_error, io_error, staged, with_suffix};
@@ -35,6 +39,11 @@ pub struct PendingRestore {
     /// The registered database that the files are made for.
     pub made_for: Option<Guid>,
     pub(super) description: BackupDescription,
+    /// The numbers of the data files under their temporary names: a file that has taken the name of one is
+    /// not continued with.
+    pub(super) staged: Vec<u64>,
+    /// The numbers of the files that the data files and then the log replace; none for a name that was free.
+    pub(super) replaced: Vec<Option<u64>>,
     pub(super) progress: Progress,
 }
 
@@ -65,6 +74,8 @@ struct Stored {
     as_is: bool,
     made_for: Option<String>,
     description: Vec<u8>,
+    staged: Vec<u64>,
+    replaced: Vec<Option<u64>>,
     progress: Progress,
 }
 
@@ -112,6 +123,8 @@ pub fn pending(log: &Path) -> Result<Option<PendingRestore>, Error> {
             .map(|text| text.parse().map_err(|_| wrong("made_for is no identity")))
             .transpose()?,
         description: describe(&stored.description)?,
+        staged: stored.staged,
+        replaced: stored.replaced,
         progress: stored.progress,
     }))
 }
@@ -134,6 +147,8 @@ impl PendingRestore {
             as_is: self.as_is,
             made_for: self.made_for.map(|guid| guid.to_string()),
             description: self.description.encode().map_err(engine_error)?,
+            staged: self.staged.clone(),
+            replaced: self.replaced.clone(),
             progress,
         };
         let path = state_path(&self.log);
@@ -141,10 +156,53 @@ impl PendingRestore {
         write().map_err(|error| io_error("write", &path, error))
     }
 
+    /// The final paths: those of the data files, and then that of the log.
+    pub(super) fn targets(&self) -> impl Iterator<Item = &PathBuf> {
+        self.data.iter().chain([&self.log])
+    }
+
+    /// The targets, each with the number of the file that it replaces.
+    pub(super) fn replacing(&self) -> impl Iterator<Item = (&PathBuf, Option<u64>)> {
+        let replaced = self.replaced.iter().copied().chain(repeat(None));
+        self.targets().zip(replaced)
+    }
+
+    /// Takes note of the data files that are being written.
+    pub(super) fn note_staged(&mut self, restore: &Restore) -> Result<(), Error> {
+        self.staged = numbers(restore, &self.staged_data())?;
+        Ok(())
+    }
+
+    /// Fails if another restore has taken the name of one of the data files since.
+    pub(super) fn check_staged(&self, restore: &Restore) -> Result<(), Error> {
+        let found = numbers(restore, &self.staged_data())?;
+        // A differential may have more files than its base.
+        match found.starts_with(&self.staged) {
+            true => Ok(()),
+            false => Err(Error::RestoreInterrupted {
+                path: self.log.clone(),
+            }),
+        }
+    }
+
     /// The temporary paths of the data files.
     pub(super) fn staged_data(&self) -> Vec<PathBuf> {
         self.data.iter().map(|path| staged(path)).collect()
     }
+}
+
+/// The numbers of the data files of a restore in their file system.
+fn numbers(restore: &Restore, paths: &[PathBuf]) -> Result<Vec<u64>, Error> {
+    let files = restore.data_files().into_iter().zip(paths);
+    let number = |(file, path): (Arc<dyn StorageFile>, &PathBuf)| match file.direct() {
+        Some(file) => {
+            let found = file.as_file().metadata();
+            let found = found.map_err(|error| io_error("examine", path, error))?;
+            Ok(found.ino())
+        }
+        None => Ok(0),
+    };
+    files.map(number).collect()
 }
 
 /// Removes the files of an unfinished restore of a database, or of one that was killed. Those of a restore
@@ -174,7 +232,7 @@ pub fn forget(log: &Path, made_for: Guid) -> Result<Option<Left>, Error> {
 pub(super) fn forget_files(log: &Path) -> Result<(), Error> {
     match pending(log)? {
         Some(pending) => {
-            remove_all(&pending.staged_data())?;
+            remove_unheld(&pending.staged_data())?;
             remove_state(&pending.log)
         }
         None => remove_state(log),
@@ -184,6 +242,17 @@ pub(super) fn forget_files(log: &Path) -> Result<(), Error> {
 /// Leaves the collected log, because the caller still has it open.
 pub(super) fn remove_state(log: &Path) -> Result<(), Error> {
     remove_all(&[staged(log), state_path(log)])
+}
+
+/// Removes temporary files. Those that another restore writes stay.
+pub(super) fn remove_unheld(paths: &[PathBuf]) -> Result<(), Error> {
+    for path in paths {
+        match own::remove_unheld(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            removed => removed.map_err(|error| io_error("remove", path, error))?,
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn remove_all(paths: &[PathBuf]) -> Result<(), Error> {

@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use windlass_base::{FileId, Guid, Lsn};
 use windlass_engine::storage::OwnFiles;
 use windlass_engine::{BackupDescription, BackupRange, Restore};
-use windlass_io::{Access, DirectFile, directory, own};
+use windlass_io::succession::Predecessor;
+use windlass_io::{Access, DirectFile, directory, own, succession};
 
-use super::ending::{complete, make_whole, place};
-use super::pending::{PendingRestore, Progress, forget_files, pending, remove_all};
+use super::ending::{check_names, complete, make_whole, place};
+use super::pending::{PendingRestore, Progress, forget_files, pending, remove_all, remove_unheld};
 use super::room::check_room;
-use super::{LOG_FILE_ID, collected_log, describe, engine_error, io_error};
-use crate::sqlite::refuse_to_replace;
+use super::{LOG_FILE_ID, collected_log, describe, engine_error, io_error, staged};
+use crate::sqlite::{Existing, refuse_to_replace};
 use crate::{Error, Protection, Recovery, RestoreTarget};
 
 /// Bytes of log applied at a time.
@@ -57,6 +58,8 @@ pub struct EngineRestoreRequest {
     pub base: Option<EngineBase>,
     /// Bytes of log in the set.
     pub redo_bytes: u64,
+    /// Whether files at the targets may be replaced.
+    pub existing: Existing,
     /// How the set is protected.
     pub protection: Protection,
     /// Whether a differential may follow a base that is better protected.
@@ -81,8 +84,40 @@ pub struct EngineTarget {
     name: String,
     /// Whether nothing is left to undo.
     is_over: bool,
+    _replaced: Replaced,
+}
+
+/// The files that a restore replaces.
+#[derive(Debug)]
+struct Replaced {
     /// The log of the replaced database, locked so that no program opens it.
-    _replaced: Option<DirectFile>,
+    _log: Option<DirectFile>,
+    _files: Vec<Option<Predecessor>>,
+}
+
+impl Replaced {
+    /// Takes note of the files at the targets, and keeps programs from opening the database.
+    fn seize(state: &mut PendingRestore, existing: Existing) -> Result<Self, Error> {
+        let mut files = Vec::new();
+        for path in state.targets() {
+            refuse_to_replace(path)?;
+            let found = Predecessor::of(path).map_err(|error| io_error("examine", path, error))?;
+            if found.is_some() && existing == Existing::Refuse {
+                return Err(Error::TargetExists { path: path.clone() });
+            }
+            files.push(found);
+        }
+        let number = |file: &Option<Predecessor>| file.as_ref().map(Predecessor::number);
+        state.replaced = files.iter().map(number).collect();
+        let log = seize(&state.log)?;
+        let replaced = state.replaced.last().copied().flatten();
+        succession::check(&state.log, replaced)
+            .map_err(|error| io_error("replace", &state.log, error))?;
+        Ok(Self {
+            _log: log,
+            _files: files,
+        })
+    }
 }
 
 impl EngineTarget {
@@ -108,17 +143,17 @@ impl EngineTarget {
             as_is: request.as_is,
             made_for: request.made_for,
             description,
+            staged: Vec::new(),
+            replaced: Vec::new(),
             progress: Progress::Ready,
         };
         complete(&state.log)?;
         let log_bytes = claim(&state.log)?;
         let begun = (|| {
-            for path in state.data.iter().chain([&state.log]) {
-                refuse_to_replace(path)?;
-            }
-            let replaced = seize(&state.log)?;
+            let replaced = Replaced::seize(&mut state, request.existing)?;
             if is_differential {
                 let base = check_base(&state.log, request)?;
+                state.staged = base.staged;
                 state.protection = base.protection;
                 state.as_is |= base.as_is;
                 state.made_for = state.made_for.or(base.made_for);
@@ -162,12 +197,12 @@ impl EngineTarget {
         let restore = if state.description.is_differential() {
             let restore = Restore::onto(files, &state.description, &staged_data);
             let restore = restore.map_err(engine_error)?;
+            state.check_staged(&restore)?;
             // A crash from here on leaves data files that are neither the base nor the differential.
             state.store(Progress::Applying)?;
             restore
         } else {
             forget_files(&state.log)?;
-            remove_all(&staged_data)?;
             Restore::begin(files, &state.description, &staged_data).map_err(engine_error)?
         };
         Ok(self.restore.get_or_init(|| restore))
@@ -198,8 +233,9 @@ impl EngineTarget {
         }
         let is_full = !self.state.description.is_differential();
         drop(self.restore.take());
+        remove_unheld(&[staged(&self.state.log)])?;
         let removed = match is_full {
-            true => remove_all(&self.state.staged_data()),
+            true => remove_unheld(&self.state.staged_data()),
             false => Ok(()),
         };
         remove_all(&[self.log_bytes.path().to_owned()])?;
@@ -242,6 +278,7 @@ impl RestoreTarget for EngineTarget {
             return Ok(());
         };
         self.apply_log(&mut restore)?;
+        self.state.note_staged(&restore)?;
         match recovery {
             Recovery::NoRecovery => self.state.store(Progress::Ready)?,
             Recovery::Recovery => {
@@ -249,11 +286,12 @@ impl RestoreTarget for EngineTarget {
                     // From here on a failure does not cost the sequence: RECOVERY alone can be repeated.
                     self.state.store(Progress::Ready)?;
                 }
-                make_whole(restore, &self.state, &self.name)?;
+                let restored = make_whole(restore, &self.state, &self.name)?;
+                check_names(&self.state)?;
                 self.state.store(Progress::Placing)?;
                 // From here on what was made is all that there is.
                 self.is_over = true;
-                place(&self.state)?;
+                place(&self.state, &restored)?;
             }
         }
         self.is_over = true;
@@ -315,14 +353,17 @@ pub fn recover(log: &Path, name: &str) -> Result<(), Error> {
     if complete(log)? {
         return Ok(());
     }
-    let state = waiting(log)?;
+    let mut state = waiting(log)?;
     let held = claim(&state.log)?;
-    let recovered = seize(&state.log).and_then(|_replaced| {
+    let recovered = Replaced::seize(&mut state, Existing::Replace).and_then(|_replaced| {
         let files = Arc::new(OwnFiles);
         let restore = Restore::resume(files, &state.description, &state.staged_data());
-        make_whole(restore.map_err(engine_error)?, &state, name)?;
+        let restore = restore.map_err(engine_error)?;
+        state.check_staged(&restore)?;
+        let restored = make_whole(restore, &state, name)?;
+        check_names(&state)?;
         state.store(Progress::Placing)?;
-        place(&state)
+        place(&state, &restored)
     });
     remove_all(&[held.path().to_owned()])?;
     recovered

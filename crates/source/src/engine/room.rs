@@ -50,6 +50,9 @@ pub(super) fn check_room(state: &PendingRestore, redo_bytes: u64) -> Result<(), 
     for need in needs.values() {
         let free = directory::free_bytes(&need.folder);
         let free = free.map_err(|error| io_error("examine", &need.folder, error))?;
+        let Some(free) = free else {
+            continue;
+        };
         let available_bytes = free.saturating_add(need.freed_bytes);
         if need.bytes > available_bytes {
             return Err(Error::NoSpace {

@@ -76,7 +76,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use identity::FileIdentity;
-pub(crate) use names::refuse_to_replace;
+pub use names::{check_name, refuse_to_replace};
 pub use options::{CopyFolder, CopyPolicy, SnapshotOptions};
 pub use restore::{
     Existing, RequiredBase, RestoreProgress, RestoreRequest, RestoringState, Seized, SqliteTarget,

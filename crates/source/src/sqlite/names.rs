@@ -11,7 +11,7 @@ use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
 use windlass_io::other_name;
 
 use super::header::{HEADER_BYTES, Header};
-use super::options::Wait;
+use super::options::{SnapshotOptions, Wait};
 use super::{beside, descriptors, file_error};
 use crate::Error;
 use crate::error::Alias;
@@ -23,6 +23,17 @@ const SHARED_BYTES: (u64, u64) = (0x4000_0002, 510);
 const MOMENT: Duration = Duration::from_secs(1);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
+
+/// Refuses a database whose log may lie beside another name of its file, for a program that reads it through
+/// SQLite itself.
+///
+/// # Errors
+/// [`Error::Aliased`]; those of the operating system.
+pub fn check_name(path: &Path, options: &SnapshotOptions) -> Result<(), Error> {
+    let followed = std::fs::canonicalize(path);
+    let followed = followed.map_err(|error| file_error("examine", path, error))?;
+    refuse_other(&followed, &Wait::begin(options))
+}
 
 /// Refuses to read the database at `path`, which must be free of links, if its log may be elsewhere.
 pub(super) fn refuse_other(path: &Path, wait: &Wait<'_>) -> Result<(), Error> {
@@ -43,7 +54,10 @@ pub(super) fn refuse_other(path: &Path, wait: &Wait<'_>) -> Result<(), Error> {
 }
 
 /// Refuses to replace the file at `path`, if that would fail or leave the old file under another name.
-pub(crate) fn refuse_to_replace(path: &Path) -> Result<(), Error> {
+///
+/// # Errors
+/// [`Error::NotReplaceable`]; those of the operating system.
+pub fn refuse_to_replace(path: &Path) -> Result<(), Error> {
     match other_name::of(path).map_err(|error| file_error("examine", path, error))? {
         None => Ok(()),
         Some(found) => Err(Error::NotReplaceable {

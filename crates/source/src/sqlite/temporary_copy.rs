@@ -107,8 +107,9 @@ fn copy_into(
         true => taken_bytes + SPARE_BYTES,
         false => 2 * taken_bytes + SPARE_BYTES,
     };
-    let free_bytes = directory::free_bytes(&folder.path)?;
-    if free_bytes < wanted_bytes {
+    if let Some(free_bytes) = directory::free_bytes(&folder.path)?
+        && free_bytes < wanted_bytes
+    {
         let (wanted, free) = (Bytes(wanted_bytes), Bytes(free_bytes));
         return Err(io::Error::other(format!(
             "it wants {wanted} and has {free} free"

@@ -47,7 +47,7 @@ impl BackupOperation<'_> {
         };
         let (Expected::Known(total) | Expected::Guessed(total)) = expected;
         for place in places(media, total) {
-            let Ok(free) = directory::free_bytes(&place.folder) else {
+            let Ok(Some(free)) = directory::free_bytes(&place.folder) else {
                 continue;
             };
             if free >= place.needed {

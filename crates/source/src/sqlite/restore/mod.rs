@@ -376,7 +376,7 @@ impl Publish<'_> {
         staging: StagingFile,
     ) -> Result<(), Error> {
         self.prepare(existing.as_deref_mut(), &staging)?;
-        staging.publish(existing.is_some())?;
+        staging.publish(existing.as_deref().map(ExistingTarget::metadata))?;
         conclude(self.target)
     }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use windlass_base::Guid;
-use windlass_io::{DirectFile, directory, own};
+use windlass_io::{DirectFile, directory, own, succession};
 
 use super::super::identity::FileIdentity;
 use super::super::{beside, descriptors, file_error};
@@ -122,7 +122,10 @@ impl StagingFile {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::NoSpace {
                 path: self.target.clone(),
                 needed_bytes,
-                available_bytes: directory::free_bytes(&self.path).unwrap_or(0),
+                available_bytes: directory::free_bytes(&self.path)
+                    .ok()
+                    .flatten()
+                    .unwrap_or(0),
             },
             _ => file_error("write", &self.path, error),
         }
@@ -190,14 +193,14 @@ impl StagingFile {
         set_attributes().map_err(|error| file_error("set the attributes of", &self.path, error))
     }
 
-    /// Renames the staging file to the target's name in one step. It is held until then, so that no other
-    /// restore takes its place.
-    pub(super) fn publish(self, is_replacing: bool) -> Result<(), Error> {
+    /// Renames the staging file to the target's name in one step, over `replaced` or over none. It is held
+    /// until then, so that no other restore takes its place.
+    pub(super) fn publish(self, replaced: Option<&Metadata>) -> Result<(), Error> {
         let Self { target, path, file } = self;
-        let renamed = if is_replacing {
-            own::replace_name(file.as_file(), &path, &target)
-        } else {
-            own::take_name(file.as_file(), &path, &target)
+        let renamed = match replaced {
+            Some(replaced) => succession::check(&target, Some(replaced.ino()))
+                .and_then(|()| own::replace_name(file.as_file(), &path, &target)),
+            None => own::take_name(file.as_file(), &path, &target),
         };
         let unlocked = file.unlock_exclusive();
         descriptors::keep(file);
@@ -240,14 +243,14 @@ fn check_space(target: &Path, needed_bytes: u64) -> Result<(), Error> {
     let folder = directory::parent(target);
     let available_bytes =
         directory::free_bytes(&folder).map_err(|error| file_error("examine", &folder, error))?;
-    if needed_bytes > available_bytes {
-        return Err(Error::NoSpace {
+    match available_bytes.filter(|available| needed_bytes > *available) {
+        None => Ok(()),
+        Some(available_bytes) => Err(Error::NoSpace {
             path: target.to_owned(),
             needed_bytes,
             available_bytes,
-        });
+        }),
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -290,7 +293,8 @@ mod tests {
             if is_replacing {
                 std::fs::write(&target, "old").unwrap();
             }
-            assert!(staging.publish(is_replacing).is_err());
+            let replaced = std::fs::metadata(&target).ok();
+            assert!(staging.publish(replaced.as_ref()).is_err());
             assert_eq!(std::fs::read(&path).unwrap(), b"of another restore");
             assert_eq!(target.exists(), is_replacing);
         }
@@ -302,7 +306,22 @@ mod tests {
         let target = folder.path().join("a.db");
         let staging = Claim::new(&target).unwrap().create(4096).unwrap();
         std::fs::write(&target, "theirs").unwrap();
-        let error = staging.publish(false).unwrap_err();
+        let error = staging.publish(None).unwrap_err();
+        assert!(matches!(error, Error::TargetExists { .. }), "{error}");
+        assert_eq!(std::fs::read(&target).unwrap(), b"theirs");
+    }
+
+    #[test]
+    fn a_file_that_took_the_place_of_the_replaced_one_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a.db");
+        std::fs::write(&target, "old").unwrap();
+        let replaced = std::fs::metadata(&target).unwrap();
+        let staging = Claim::new(&target).unwrap().create(4096).unwrap();
+        let theirs = folder.path().join("theirs");
+        std::fs::write(&theirs, "theirs").unwrap();
+        std::fs::rename(&theirs, &target).unwrap();
+        let error = staging.publish(Some(&replaced)).unwrap_err();
         assert!(matches!(error, Error::TargetExists { .. }), "{error}");
         assert_eq!(std::fs::read(&target).unwrap(), b"theirs");
     }
