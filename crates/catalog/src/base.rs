@@ -18,7 +18,10 @@ pub(crate) fn propose(connection: &Connection, of: &BackedUp) -> Result<bool, Er
     let doing = "storing a differential base";
     connection
         .execute(
-            "UPDATE own_database SET family_guid = ?2 WHERE database_id = ?1",
+            // The base of another family is none.
+            "UPDATE own_database SET family_guid = ?2, \
+             base_set_guid = CASE WHEN ifnull(family_guid, ?2) = ?2 THEN base_set_guid END \
+             WHERE database_id = ?1",
             params![of.database_id, Stored(of.of.family_guid)],
         )
         .doing(doing)?;

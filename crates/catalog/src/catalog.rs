@@ -71,7 +71,10 @@ impl Catalog {
             path: path.clone(),
             source,
         })?;
-        Self::prepare(connection, Location::File(path))
+        let mut catalog = Self::prepare(connection, Location::File(path))?;
+        // Who may only read does not move it either.
+        let _unsettled = catalog.settle();
+        Ok(catalog)
     }
 
     /// Creates a catalog that lives as long as the value.

@@ -38,6 +38,7 @@ mod device;
 mod encryptor;
 mod error;
 mod history;
+mod home;
 mod past;
 pub mod provenance;
 mod record;

@@ -18,6 +18,12 @@ CREATE TABLE own_database (
     -- Which identity the files that were made for it carry.
     made_for TEXT NOT NULL
 );
+-- Where the catalog is, to tell a copy of the instance's folder from the original.
+CREATE TABLE own_home (
+    home_id INTEGER PRIMARY KEY CHECK (home_id = 1),
+    path TEXT NOT NULL,
+    file_number INTEGER NOT NULL
+);
 CREATE TABLE own_drive (
     letter TEXT PRIMARY KEY,
     folder TEXT NOT NULL

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,11 +15,12 @@ use serde_json::json;
 
 use windlass_base::PAGE_BYTES;
 use windlass_base::message::table;
-use windlass_catalog::DatabaseRecord;
+use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
-    CreateDatabase, Database, EngineError, InstanceOptions, NewDatabase, OpenDatabase,
+    CreateDatabase, Database, EngineError, InstanceOptions, LogIdentity, NewDatabase, OpenDatabase,
 };
+use windlass_source::ownership;
 use windlass_vfs::{NamedDatabases, import_export};
 
 use crate::Failure;
@@ -177,7 +179,7 @@ impl EngineDatabases {
     /// [`EngineDatabases::prepare`].
     pub(crate) fn import(
         &mut self,
-        source: &std::path::Path,
+        source: &Path,
         request: &CreateDatabase,
         checksums: import_export::PageChecksums,
     ) -> Result<import_export::Imported<NewDatabase>, Failure> {
@@ -202,7 +204,11 @@ impl EngineDatabases {
             .log_path
             .clone()
             .ok_or_else(|| Failure::from(table::internal_consistency()))?;
-        let request = OpenDatabase::new(&record.name, log_path);
+        check_marks(record, &log_path)?;
+        let request = OpenDatabase {
+            guid: record.family_guid,
+            ..OpenDatabase::new(&record.name, log_path)
+        };
         self.open(&request)
     }
 
@@ -291,6 +297,33 @@ impl Drop for EngineDatabases {
             let _closed = database.close();
         }
     }
+}
+
+/// The files of an open database, for the catalog.
+pub(crate) fn file_records(database: &Database) -> Vec<FileRecord> {
+    let record = |file: windlass_engine::FileDescription| FileRecord {
+        file_id: file.file_id.0.into(),
+        is_log: file.is_log,
+        logical_name: file.spec.logical_name,
+        path: file.spec.path,
+    };
+    database.files().into_iter().map(record).collect()
+}
+
+/// Refuses files that were made for another database: only the log has an identity of its own.
+fn check_marks(record: &DatabaseRecord, log: &Path) -> Result<(), Failure> {
+    if record.origin != Origin::Restored {
+        return Ok(());
+    }
+    // Without a log that can be read, opening says why.
+    let identity = LogIdentity::of(&RealFileSystem, log).ok().flatten();
+    let data = identity.map(|found| found.data_paths).unwrap_or_default();
+    for path in data.iter().map(PathBuf::as_path).chain([log]) {
+        if ownership::made_for(path).is_some_and(|other| other != record.made_for) {
+            return Err(table::file_made_for_another(&record.name, path.display()).into());
+        }
+    }
+    Ok(())
 }
 
 fn recovery_interval(minutes: i64) -> Duration {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::message::table;
 use windlass_engine::CreateDatabase;
+use windlass_source::sqlite::{self, SnapshotOptions};
 use windlass_vfs::import_export::PageChecksums;
 
 use crate::instance::is_system_database;
@@ -43,6 +44,15 @@ impl Session {
         }
         let source = full(request.source)?;
         self.queries.release(&source);
+        let waiting = SnapshotOptions {
+            busy_timeout: self
+                .settings
+                .lock_timeout
+                .unwrap_or(SnapshotOptions::default().busy_timeout),
+            cancel: Some(self.cancel_flag()),
+            ..SnapshotOptions::default()
+        };
+        sqlite::check_name(&source, &waiting)?;
         let data = match request.data {
             Some(data) => full(data)?,
             None => engine::default_place(self, &format!("{name}.mdf"))?,

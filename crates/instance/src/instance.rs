@@ -4,7 +4,9 @@
 //! lives as long as its value, as one-off commands need it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use windlass_base::message::table;
 use windlass_base::{Guid, Moment};
 use windlass_catalog::{
     Catalog, DatabaseRecord, DatabaseState, Drive, Error as CatalogError, Origin, RestoreRecord,
@@ -12,11 +14,12 @@ use windlass_catalog::{
 };
 use windlass_codec::Compression;
 use windlass_crypt::VaultKey;
+use windlass_engine::Database;
 
-use crate::Identity;
-use crate::engine::EngineDatabases;
+use crate::engine::{EngineDatabases, file_records};
 use crate::names::{Drives, absolute, logical_name};
 use crate::tag::Tags;
+use crate::{Failure, Identity};
 
 /// The system databases and their ids. Statements must not change them.
 pub const SYSTEM_DATABASES: [(&str, i64); 4] =
@@ -296,6 +299,42 @@ impl Instance {
         record.database_id = lowest.unwrap_or(0) - 1;
         self.passing.push(record);
         Ok(())
+    }
+
+    /// Opens a database of the page engine, if it is not open, and sees to it that the catalog lists all of its
+    /// files: a process may have been killed after it added one.
+    pub(crate) fn engine(&mut self, record: &DatabaseRecord) -> Result<Arc<Database>, Failure> {
+        let database = self.engines.database(record)?;
+        if let Err(error) = self.note_files(record, &database) {
+            tracing::warn!("the files of '{}' were not noted: {error}", record.name);
+        }
+        Ok(database)
+    }
+
+    /// Stores the list of a database's files in the catalog, if it has changed.
+    pub(crate) fn note_files(
+        &mut self,
+        record: &DatabaseRecord,
+        database: &Database,
+    ) -> Result<(), CatalogError> {
+        let files = file_records(database);
+        let is_passing = record.database_id < 0;
+        match is_passing || self.catalog.files(record.database_id)? == files {
+            true => Ok(()),
+            false => self.catalog.set_files(record.database_id, &files),
+        }
+    }
+
+    /// Refuses to delete or replace the files of a database that another instance has, too: this one is a copy
+    /// of that one's folder.
+    pub(crate) fn refuse_copy(&self, operation: &str, database: &str) -> Result<(), Failure> {
+        let Some(original) = self.catalog.original()? else {
+            return Ok(());
+        };
+        let folder = self.folder.as_deref().unwrap_or(Path::new(""));
+        let original = original.parent().unwrap_or(&original);
+        let (folder, original) = (folder.display(), original.display());
+        Err(table::copied_instance(operation, database, folder, original).into())
     }
 
     /// Stores a changed database.

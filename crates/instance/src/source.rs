@@ -1,12 +1,13 @@
 //! Opens databases for reading: for BACKUP and for measurements.
 
 use windlass_base::Lsn;
+use windlass_base::message::table;
 use windlass_catalog::{Base, DatabaseRecord, Provenance};
 use windlass_source::SourceDatabase;
-use windlass_source::sqlite::SnapshotOptions;
+use windlass_source::sqlite::{FileIdentity, SnapshotOptions};
 
 use crate::operation::database;
-use crate::{Failure, Session, provenance};
+use crate::{Failure, Session, Sink, provenance};
 
 impl Session {
     /// Opens a database for reading as BACKUP does. It stays open until the session ends, or a statement
@@ -48,6 +49,22 @@ impl Session {
         provenance::of_record(record, &self.instance.identity().server)
     }
 
+    /// Tells if the file of a SQLite database is another one by now, whose backups are of a family of their own.
+    /// Whether it is: then the known base is none.
+    pub(crate) fn note_other_file(record: &mut DatabaseRecord, sink: &mut dyn Sink) -> bool {
+        let found =
+            FileIdentity::recorded_family(&record.path).filter(|_| record.log_path.is_none());
+        let (Some(found), Some(known)) = (found, record.family_guid) else {
+            return false;
+        };
+        if found != known {
+            let (name, path) = (&record.name, record.path.display());
+            sink.message(table::file_of_another_database(name, path, found, known));
+            record.family_guid = Some(found);
+        }
+        found != known
+    }
+
     /// Opens the database of a catalog entry.
     pub(crate) fn source_of(&mut self, record: &DatabaseRecord) -> Result<SourceDatabase, Failure> {
         // The session's own connection would lose its locks, see `Session`.
@@ -57,6 +74,9 @@ impl Session {
             let cancel = self.cancel_flag();
             let engines = &mut self.instance.engines;
             let database = engines.waiting(limit, cancel, |engines| engines.database(record))?;
+            if let Err(error) = self.instance.note_files(record, &database) {
+                tracing::warn!("the files of '{}' were not noted: {error}", record.name);
+            }
             return Ok(SourceDatabase::Engine(database));
         }
         Ok(SourceDatabase::Sqlite {

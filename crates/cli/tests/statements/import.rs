@@ -184,3 +184,26 @@ fn an_import_that_finds_no_room_leaves_nothing() {
         &["--page-checksums"]
     )));
 }
+
+#[test]
+fn a_database_that_is_open_under_another_name_is_not_imported() {
+    let place = Place::new();
+    let path = place.path("app.db");
+    let writer = rusqlite::Connection::open(&path).expect("a writer");
+    writer
+        .execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE late(x)",
+        )
+        .expect("a commit in the log");
+    // The log stays beside the old name.
+    std::fs::rename(&path, place.path("moved.db")).expect("another name");
+    let run = import(&place, "moved.db", &[]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(
+        run.err.contains("is open in another program in WAL mode"),
+        "{}",
+        run.err
+    );
+    assert!(!place.path("x.db").exists());
+    drop(writer);
+}

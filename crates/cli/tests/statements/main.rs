@@ -18,6 +18,7 @@ mod half_made;
 mod half_named;
 mod history;
 mod hostile;
+mod identity;
 mod import;
 mod instance;
 mod integrity;

@@ -203,3 +203,63 @@ fn restore_writes_data_files_only_where_it_is_told_to() {
     place.succeed(&["restore", &full, "--to", &place.text("plain")]);
     assert!(place.path("plain/doublediff.mdf").exists());
 }
+
+#[test]
+fn links_at_the_targets_of_a_restore_are_followed_if_named_and_a_second_name_is_refused() {
+    let Some(sample) = sample("sql2008r2_Northwind.bak") else {
+        return;
+    };
+    let place = Place::new();
+    std::fs::create_dir(place.path("out")).expect("a folder");
+    let restore = |how: &str| {
+        place.sql(&format!(
+            "RESTORE DATABASE nw FROM DISK = '{sample}' WITH MOVE 'Northwind' TO 'd:\\nw.mdf', \
+             MOVE 'Northwind_log' TO 'd:\\nw.ldf'{how}"
+        ))
+    };
+    assert_eq!(restore("").code, Some(0));
+    let [data, real] = ["nw.mdf", "out/real.mdf"].map(|name| place.path(name));
+    let restored = std::fs::read(&data).expect("the file");
+    // A symbolic link stays, and the file that it leads to is replaced.
+    std::fs::rename(&data, &real).expect("another name");
+    std::os::unix::fs::symlink(&real, &data).expect("a link");
+    std::fs::write(&real, "old").expect("a file");
+    let run = restore("");
+    assert_eq!(run.code, Some(1), "not without REPLACE: {}", run.err);
+    assert_eq!(std::fs::read(&real).expect("it"), b"old");
+    let run = restore(", REPLACE");
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(std::fs::symlink_metadata(&data).expect("it").is_symlink());
+    assert!(std::fs::read(&real).expect("it") == restored);
+    // So does one that leads nowhere yet.
+    std::fs::remove_file(&real).expect("it");
+    let run = restore(", REPLACE");
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(std::fs::read(&real).expect("it") == restored);
+    // A second name would keep the old content: for the data file and for the log.
+    std::fs::remove_file(&data).expect("the link");
+    for name in ["nw.mdf", "nw.ldf"] {
+        let _absent = std::fs::remove_file(place.path(name));
+        std::fs::write(place.path("second"), "theirs").expect("a file");
+        std::fs::hard_link(place.path("second"), place.path(name)).expect("a link");
+        let run = restore(", REPLACE");
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        assert!(run.err.contains("2 names (hard links)"), "{}", run.err);
+        assert_eq!(std::fs::read(place.path(name)).expect("it"), b"theirs");
+        std::fs::remove_file(place.path("second")).expect("it");
+    }
+    // Links planted under the temporary name do no harm: what is there is removed, and what it leads to stays.
+    let planted = place.path("nw.mdf.windlass-restoring");
+    std::fs::write(place.path("victim"), "theirs").expect("a file");
+    for how in ["symbolic", "hard"] {
+        match how {
+            "hard" => std::fs::hard_link(place.path("victim"), &planted),
+            _ => std::os::unix::fs::symlink(place.path("victim"), &planted),
+        }
+        .expect("a link");
+        let run = restore(", REPLACE");
+        assert_eq!(run.code, Some(0), "{how}: {}", run.err);
+        assert_eq!(std::fs::read(place.path("victim")).expect("it"), b"theirs");
+        assert!(!planted.exists(), "{how}");
+    }
+}

@@ -50,7 +50,7 @@ pub(super) fn of_engine(
     if record.log_path.is_none() {
         return Ok(None);
     }
-    session.instance.engines.database(record)?;
+    session.instance.engine(record)?;
     let uri = session.instance.engines.uri(&record.name)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_URI

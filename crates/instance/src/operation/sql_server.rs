@@ -12,7 +12,7 @@ use windlass_base::message::table;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::OnDamage;
 use windlass_source::Recovery;
-use windlass_source::sqlite::Seized;
+use windlass_source::sqlite::{Seized, refuse_to_replace};
 use windlass_sqlserver::{
     Destination, FileInput, Step, complete, is_sql_server, places, restore, steps,
 };
@@ -218,6 +218,7 @@ impl<'a> Media<'a> {
         // A program that has a database open would continue with the replaced file.
         let mut seized = Vec::new();
         for (_, path) in &places {
+            refuse_to_replace(path)?;
             seized.extend(Seized::of(path)?);
         }
         let restored = restore(&steps, &destination)?;

@@ -251,8 +251,7 @@ fn check(session: &mut Session, name: &str, report: &mut Report) -> bool {
         None => Ok(record.path.clone()),
         Some(_) => session
             .instance
-            .engines
-            .database(&record)
+            .engine(&record)
             .and_then(|_| session.instance.engines.uri(&record.name))
             .map(PathBuf::from),
     };

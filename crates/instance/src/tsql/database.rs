@@ -51,7 +51,7 @@ pub(super) fn use_database(
 fn found(session: &mut Session, name: &str) -> Result<(String, Home), Failure> {
     let record = usable(session, name)?;
     let home = if record.log_path.is_some() {
-        session.instance.engines.database(&record)?;
+        session.instance.engine(&record)?;
         Home::Engine(session.instance.engines.uri(&record.name)?)
     } else {
         Home::File(record.path)
@@ -222,6 +222,11 @@ fn drop_one(
             Err(table::cannot_drop(name).into())
         };
     };
+    if (record.state, record.origin) != (DatabaseState::Online, Origin::Attached) {
+        session
+            .instance
+            .refuse_copy("DROP DATABASE", &record.name)?;
+    }
     refuse_in_use(session, &record)?;
     let path = record.path.display();
     let notes = match (record.state, record.origin) {

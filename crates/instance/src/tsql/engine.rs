@@ -7,19 +7,21 @@ use std::time::{Duration, Instant};
 
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
-use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
+use windlass_catalog::{DatabaseRecord, Origin};
 use windlass_engine::storage::unnamed;
 use windlass_engine::{
     CreateDatabase as Request, Database, FileSpec, Growth, NewDatabase, OpenDatabase,
 };
 use windlass_source::Error as SourceError;
 use windlass_source::engine::Removal;
+use windlass_source::ownership;
 use windlass_tsql::ast::{
     AlterDatabase, AlterDatabaseAction, AlteredDatabase, CreateDatabase, DatabaseOption,
     FileDefinition, FileGrowth, FileSize, FileSizeLimit, RecoveryModel, SizeUnit, TimeUnit, Value,
 };
 use windlass_tsql::span::Spanned;
 
+use crate::engine::file_records;
 use crate::instance::new_record;
 use crate::message_of::os_error;
 use crate::names::absolute;
@@ -101,19 +103,8 @@ pub(crate) fn register(
 
 /// Marks a file that was made for a registered database.
 fn mark(path: &Path, made_for: Guid) -> Result<(), Failure> {
-    windlass_source::ownership::mark(path, made_for)
+    ownership::mark(path, made_for)
         .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
-}
-
-/// The files of an open database, for the catalog.
-pub(super) fn file_records(database: &Database) -> Vec<FileRecord> {
-    let record = |file: windlass_engine::FileDescription| FileRecord {
-        file_id: file.file_id.0.into(),
-        is_log: file.is_log,
-        logical_name: file.spec.logical_name,
-        path: file.spec.path,
-    };
-    database.files().into_iter().map(record).collect()
 }
 
 /// Registers an existing page engine database.
@@ -280,7 +271,7 @@ pub(crate) fn engine_database(session: &mut Session, name: &str) -> Result<Arc<D
     if record.log_path.is_none() {
         return Err(table::statement_on_sqlite_file(name).into());
     }
-    session.instance.engines.database(&record)
+    session.instance.engine(&record)
 }
 
 /// `ALTER DATABASE`
@@ -351,23 +342,21 @@ fn add_files(
         if let Some(owner) = session.instance.database_at(&spec.path)? {
             return Err(table::file_used_by_database(spec.path.display(), owner.name).into());
         }
-        database.add_file(&spec)?;
-        if record.origin == Origin::Restored {
-            mark(&spec.path, record.made_for)?;
-        }
+        remove_unused(&record, database, &spec.path)?;
+        let dress = |path: &Path| ownership::mark(path, record.made_for);
+        database.add_dressed_file(&spec, &dress)?;
     }
-    remember_files(session, &record, database)
+    Ok(session.instance.note_files(&record, database)?)
 }
 
-/// Stores the current list of a database's files in the catalog.
-fn remember_files(
-    session: &mut Session,
-    record: &DatabaseRecord,
-    database: &Database,
-) -> Result<(), Failure> {
-    let files = file_records(database);
-    let catalog = session.instance.catalog_mut();
-    Ok(catalog.set_files(record.database_id, &files)?)
+/// Removes a file that a killed process was about to add: nothing of the database is in it.
+fn remove_unused(record: &DatabaseRecord, database: &Database, path: &Path) -> Result<(), Failure> {
+    let is_part = database.files().iter().any(|file| file.spec.path == path);
+    let fail = |error| Failure::from(table::cannot_open_file(path.display(), os_error(&error)));
+    if !is_part && ownership::is_unused(path, record.made_for).map_err(fail)? {
+        windlass_io::own::remove(path).map_err(fail)?;
+    }
+    Ok(())
 }
 
 /// `CHECKPOINT [seconds]`, of the current database.
@@ -391,7 +380,7 @@ pub(super) fn checkpoint(
     if record.log_path.is_none() {
         return Err(table::checkpoint_of_sqlite_file().into());
     }
-    let database = session.instance.engines.database(&record)?;
+    let database = session.instance.engine(&record)?;
     let begun = Instant::now();
     database.checkpoint()?;
     // It runs at full speed; all it can report is that it took longer than requested.

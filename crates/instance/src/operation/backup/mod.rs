@@ -141,7 +141,10 @@ struct BackupOperation<'a> {
 
 impl BackupOperation<'_> {
     fn run(mut self, media: MediaRequest, sink: &mut dyn Sink) -> Result<BackupOutcome, Failure> {
-        self.record.base = self.session.base_of(&self.record)?;
+        self.record.base = match Session::note_other_file(&mut self.record, sink) {
+            true => None,
+            false => self.session.base_of(&self.record)?,
+        };
         if self.session.is_rehearsal() {
             return self.rehearse(media, sink);
         }

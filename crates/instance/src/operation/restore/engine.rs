@@ -3,12 +3,16 @@
 
 use windlass_base::Guid;
 use windlass_base::message::table;
-use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
+use windlass_catalog::{DatabaseRecord, DatabaseState, FileRecord, Origin};
+use windlass_engine::LogIdentity;
+use windlass_engine::storage::RealFileSystem;
 use windlass_media::{FileMode, SetConfiguration};
 use windlass_source::RestoreTarget;
 use windlass_source::engine::{
     EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, pending,
 };
+use windlass_source::ownership::Left;
+use windlass_source::sqlite::Existing;
 
 use super::reader::SetReader;
 use super::target::{TargetKind, Wanted, log};
@@ -32,6 +36,29 @@ impl TargetKind for EngineFiles {
         known
             .family_guid
             .is_some_and(|family| family != set.family_guid)
+    }
+
+    /// The log tells whose files they are, also where files cannot be marked.
+    fn others(&self, known: Option<&DatabaseRecord>, own: &[FileRecord]) -> Vec<Left> {
+        let of_online = known.filter(|known| known.state == DatabaseState::Online);
+        let (Some(log), Some(guid)) = (log(own), of_online.and_then(|known| known.family_guid))
+        else {
+            return Vec::new();
+        };
+        // A log that cannot be read says nothing.
+        let found = LogIdentity::of(&RealFileSystem, &log.path).ok().flatten();
+        let Some(found) = found.filter(|found| found.guid != guid) else {
+            return Vec::new();
+        };
+        let is_named = |file: &&FileRecord| file.is_log || found.data_paths.contains(&file.path);
+        let left = |file: &FileRecord| Left {
+            path: file.path.clone(),
+            why: format!(
+                "it belongs to another database, '{}' with the identity {}",
+                found.name, found.guid
+            ),
+        };
+        own.iter().filter(is_named).map(left).collect()
     }
 
     fn restored_set(&self, files: &[FileRecord]) -> Result<Option<Guid>, Failure> {
@@ -59,6 +86,7 @@ impl TargetKind for EngineFiles {
         let (reader, options) = (wanted.reader, wanted.reader.options);
         let set = &reader.opened.set;
         let log = set.files.iter().find(|file| file.is_log);
+        let is_new = wanted.known.is_none() && !reader.is_differential();
         let request = EngineRestoreRequest {
             description: set.source_description.clone(),
             files: wanted
@@ -73,6 +101,10 @@ impl TargetKind for EngineFiles {
             database_name: reader.name.to_owned(),
             log_bytes: log.map_or(0, |log| log.size_bytes),
             redo_bytes: log.map_or(0, |log| log.backup_bytes),
+            existing: match is_new && !options.replaces {
+                true => Existing::Refuse,
+                false => Existing::Replace,
+            },
             protection: reader.opened.protection(wanted.keys),
             allow_less_protected: options.allows_unencrypted,
             as_is: options.is_as_is,

@@ -4,15 +4,17 @@ use std::time::Instant;
 
 use windlass_base::message::table;
 use windlass_base::{FileId, Moment, PAGE_BYTES};
-use windlass_catalog::{RestoreFileRecord, RestoreType};
+use windlass_catalog::{FileRecord, Origin, RestoreFileRecord, RestoreType};
 use windlass_engine::RestoredFile;
 use windlass_media::SetConfiguration;
 use windlass_pipeline::{Selection, restore_selected};
 use windlass_source::Error as SourceError;
 use windlass_source::engine::FilesTarget;
+use windlass_source::ownership::{self, Owner};
 
 use super::parts::PartRestore;
 use super::{OPERATION, check_unused};
+use crate::message_of::os_error;
 use crate::operation::observer::Watch;
 use crate::operation::timing;
 use crate::{Failure, Sink};
@@ -48,6 +50,7 @@ impl PartRestore<'_> {
         let numbers = numbers(names, &self.reader.opened.set)?;
         check_unused(self.session, name)?;
         let set = &self.reader.opened.set;
+        self.check_owner(&numbers)?;
         let keys = self.reader.unlock_part(self.session)?;
         self.session.instance.engines.close(name)?;
         let log = self.record.log_path.clone().unwrap_or_default();
@@ -77,6 +80,26 @@ impl PartRestore<'_> {
             count * PAGE_BYTES as u64,
             begun.elapsed(),
         ));
+        Ok(())
+    }
+
+    /// Refuses files that were not made for the database, as a restore of the whole database does.
+    fn check_owner(&self, numbers: &[FileId]) -> Result<(), Failure> {
+        let record = &self.record;
+        if record.origin != Origin::Restored {
+            return Ok(());
+        }
+        let files = self.session.instance.catalog().files(record.database_id)?;
+        let is_meant =
+            |file: &&FileRecord| numbers.iter().any(|id| file.file_id == u32::from(id.0));
+        for FileRecord { path, .. } in files.iter().filter(|file| file.is_log || is_meant(file)) {
+            let found = ownership::owner(path, record.made_for)
+                .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)))?;
+            if let Owner::Other { why } = found {
+                let refused = table::part_is_anothers(path.display(), &record.name, why);
+                return Err(refused.into());
+            }
+        }
         Ok(())
     }
 

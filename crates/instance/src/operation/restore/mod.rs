@@ -132,6 +132,9 @@ fn attempt(
     check_unused(session, name)?;
     let settled = settle(options)?;
     let known = session.instance.database(name)?;
+    if known.as_ref().is_some_and(|known| known.database_id > 0) {
+        session.instance.refuse_copy(OPERATION, name)?;
+    }
     if options.media.devices.is_empty() {
         return recovery::run(session, name, known, options, sink);
     }
@@ -263,7 +266,7 @@ impl RestoreOperation<'_> {
         let is_whole = |known: &&DatabaseRecord| {
             known.origin == Origin::Restored && known.state == DatabaseState::Online
         };
-        let mut others = Vec::new();
+        let mut others = self.kind.others(self.known.as_ref(), own);
         let own = match self.known.as_ref().filter(is_whole) {
             Some(_) if !self.reader.is_differential() => own,
             _ => return Ok(others),
@@ -384,9 +387,7 @@ impl RestoreOperation<'_> {
         let recovery = reader.options.recovery;
         let is_reserved = self.reserve(files, existed)?;
         if let Err(error) = target.finish(recovery) {
-            if is_reserved && let Err(error) = self.session.instance.forget(self.reader.name) {
-                tracing::warn!("the reserved name was not given back: {error}");
-            }
+            self.undo_reservation(is_reserved);
             return Err(error.into());
         }
         watch.finish();

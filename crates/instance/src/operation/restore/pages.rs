@@ -33,7 +33,7 @@ impl PartRestore<'_> {
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         let begun = Instant::now();
-        let database = self.session.instance.engines.database(&self.record)?;
+        let database = self.session.instance.engine(&self.record)?;
         check_count(&database, pages)?;
         let set = &self.reader.opened.set;
         let description = windlass_source::engine::describe(&set.source_description)?;

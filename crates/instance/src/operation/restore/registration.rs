@@ -49,12 +49,43 @@ impl RestoreOperation<'_> {
         }
     }
 
+    /// Writes the entry of the database to replace without an identity, if the restore changes that: until the
+    /// entry is complete, its files may have the one or the other.
+    fn loosen_identity(&mut self) -> Result<(), Failure> {
+        let family = self.reader.opened.set.family_guid;
+        let known = self.known.as_ref().filter(|known| known.log_path.is_some());
+        match known.filter(|known| known.family_guid != Some(family)) {
+            None => Ok(()),
+            Some(known) => {
+                let loose = DatabaseRecord {
+                    family_guid: None,
+                    ..known.clone()
+                };
+                Ok(self.session.instance.store(&loose)?)
+            }
+        }
+    }
+
+    /// Undoes [`RestoreOperation::reserve`], which returned `is_reserved`: the restore has failed.
+    pub(super) fn undo_reservation(&mut self, is_reserved: bool) {
+        let instance = &mut self.session.instance;
+        let undone = match &self.known {
+            _ if is_reserved => instance.forget(self.reader.name).map(drop),
+            Some(known) => instance.store(known),
+            None => Ok(()),
+        };
+        if let Err(error) = undone {
+            tracing::warn!("the entry of a failed restore was not undone: {error}");
+        }
+    }
+
     /// Registers a new database, for now as one that is being restored. Whether there was one to register.
     pub(super) fn reserve(&mut self, files: &[FileRecord], existed: bool) -> Result<bool, Failure> {
         if self.known.is_some() {
             // A differential is applied already: without its end the full backup would be lost as well.
             if !self.reader.is_differential() {
                 self.check_catalog()?;
+                self.loosen_identity()?;
             }
             return Ok(false);
         }

@@ -5,6 +5,7 @@ use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
 use windlass_media::{SetConfiguration, SourceKind};
 use windlass_pipeline::ReadKeys;
 use windlass_source::RestoreTarget;
+use windlass_source::ownership::Left;
 
 use super::engine::EngineFiles;
 use super::reader::SetReader;
@@ -18,6 +19,11 @@ pub(super) trait TargetKind {
 
     /// Whether a database is not the one the set was made from.
     fn is_other(&self, known: &DatabaseRecord, set: &SetConfiguration) -> bool;
+
+    /// Files with the names of the database to replace that belong to another one.
+    fn others(&self, _known: Option<&DatabaseRecord>, _own: &[FileRecord]) -> Vec<Left> {
+        Vec::new()
+    }
 
     /// Whether the files wait for a differential.
     fn waits(&self, files: &[FileRecord]) -> Result<bool, Failure> {
