@@ -80,7 +80,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`Error::Sqlite`].
-    pub fn copy_made(&mut self, id: i64) -> Result<(), Error> {
+    pub fn drop_copy(&mut self, id: i64) -> Result<(), Error> {
         self.connection()
             .execute("DELETE FROM own_copy WHERE copy_id = ?1", [id])
             .map(|_| ())
@@ -121,7 +121,7 @@ mod tests {
         let queued = catalog.queued_copies().unwrap();
         assert_eq!(queued[0].attempts, 1);
         assert_eq!(queued[0].last_error.as_deref(), Some("no route"));
-        catalog.copy_made(id).unwrap();
+        catalog.drop_copy(id).unwrap();
         assert!(catalog.queued_copies().unwrap().is_empty());
     }
 }

@@ -10,7 +10,7 @@ use windlass_codec::{Compression, DeflateProvider};
 use windlass_crypt::{Cipher, SigningKey};
 use windlass_device::DeviceAddress;
 use windlass_io::queue::IoMethodChoice;
-use windlass_source::Depth;
+use windlass_source::{Content, Depth};
 
 use crate::digests::DigestFile;
 use crate::limits::Limits;
@@ -141,8 +141,9 @@ pub struct BackupRequest {
     pub deflate: Option<Arc<dyn DeflateProvider>>,
     /// `CHECKSUM`: verify the database's own page checksums and mark the set.
     pub checksum: bool,
-    /// The content has no SQLite header, and is backed up anyway.
-    pub is_as_is: bool,
+    /// What the database looks like: unknown content is backed up as it is, and the set of a truncated
+    /// database is damaged.
+    pub content: Content,
     /// Result of SQLite's own check of the database, recorded in the set.
     pub integrity: Option<Integrity>,
     /// `STOP_ON_ERROR` or `CONTINUE_AFTER_ERROR`.
@@ -182,7 +183,7 @@ impl BackupRequest {
             signing: None,
             deflate: None,
             checksum: false,
-            is_as_is: false,
+            content: Content::Database,
             integrity: None,
             on_damage: OnDamage::Stop,
             name: None,

@@ -131,8 +131,21 @@ fn a_database_that_lost_its_end_is_told_and_not_imported() {
         .expect("it");
     let bytes = file.metadata().expect("its size").len();
     file.set_len(bytes - 1000).expect("it is cut");
-    let run = place.succeed(&["--json", "backup", "app.db", "--to", "x.bak"]);
+    let run = place.run(&["--json", "backup", "app.db", "--to", "x.bak"]);
+    assert_eq!(run.code, Some(1));
     assert!(run.numbers().contains(&50053), "{}", run.err);
+    assert!(!place.path("x.bak").exists());
+    let anyway = [
+        "--json",
+        "backup",
+        "app.db",
+        "--to",
+        "x.bak",
+        "--continue-after-error",
+    ];
+    let run = place.succeed(&anyway);
+    assert!(run.numbers().contains(&50100), "{}", run.err);
+    assert_eq!(header(&place, "x.bak")["IsDamaged"], true);
     let (instance, data) = (place.text("instance"), place.text("in.mdf"));
     let run = place.run(&[
         "import",

@@ -323,6 +323,17 @@ fn the_procedure_returns_its_two_codes() {
 }
 
 #[test]
+fn the_procedure_fails_if_nobody_takes_its_codes() {
+    let place = Place::new();
+    let failing =
+        "EXECUTE master..sqlbackup '-SQL \"BACKUP DATABASE [nosuch] TO DISK = [d:\\p.bak]\"'";
+    let run = place.sql_with(&["--json", "-b"], &format!("{failing}\nGO\nPRINT 'next'"));
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.numbers().contains(&50101), "{}", run.err);
+    assert!(!run.err.contains("next") && !run.out.contains("next"));
+}
+
+#[test]
 fn hooks_get_the_report_and_the_codes() {
     let place = Place::new();
     let hook = format!(

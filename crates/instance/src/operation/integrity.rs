@@ -26,8 +26,13 @@ pub(super) struct Checked {
     findings: Vec<String>,
 }
 
-/// Rejects content that is not a database, unless the options accept it; warns of a truncated database.
-pub(super) fn look_at(opened: &Opened, is_as_is: bool, sink: &mut dyn Sink) -> Result<(), Failure> {
+/// Rejects content that is not a database or has lost its end, unless the options accept it.
+pub(super) fn look_at(
+    opened: &Opened,
+    is_as_is: bool,
+    on_damage: OnDamage,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
     let file = opened.snapshot.files().first();
     let file = file.map_or("", |file| file.physical_name.as_str());
     match opened.content {
@@ -35,7 +40,13 @@ pub(super) fn look_at(opened: &Opened, is_as_is: bool, sink: &mut dyn Sink) -> R
         Content::Cut {
             expected_bytes,
             found_bytes,
-        } => sink.message(table::database_cut(file, expected_bytes, found_bytes)),
+        } if on_damage == OnDamage::Stop => {
+            return Err(table::database_cut(file, expected_bytes, found_bytes).into());
+        }
+        Content::Cut {
+            expected_bytes,
+            found_bytes,
+        } => sink.message(table::cut_database_read(file, expected_bytes, found_bytes)),
         _ => {}
     }
     Ok(())
@@ -146,7 +157,7 @@ fn of_file(
 ) -> Result<Vec<String>, Failure> {
     let source = session.source_of(record)?;
     let opened = source.open(BackupMode::CopyOnly)?;
-    look_at(&opened, false, sink)?;
+    look_at(&opened, false, OnDamage::Continue, sink)?;
     let (snapshot, checked) = of_snapshot(session, opened.snapshot, depth)?;
     snapshot.close()?;
     Ok(checked.findings)

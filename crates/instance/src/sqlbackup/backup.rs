@@ -105,6 +105,8 @@ impl Runner<'_> {
         for device in &made.devices {
             self.report.line(format!("  {device}"));
         }
+        // Before the verification, so that a kill during it does not lose the copies.
+        let queued = self.queue_copies(name, &made);
         if options.verify {
             let verification = VerifyOptions {
                 media: MediaOptions {
@@ -119,10 +121,10 @@ impl Runner<'_> {
                 self.execute(|session, sink| session.verify(&verification, sink).map(drop));
             if !is_valid {
                 // The next steps would rely on this backup.
+                self.unqueue(&queued);
                 return None;
             }
         }
-        self.queue_copies(name, &made);
         if !options.erase_at_start {
             let folders = folders(made.devices.iter().map(Path::new));
             self.erase(options.erase, &folders, name);
@@ -180,7 +182,9 @@ impl Runner<'_> {
         self.erase_before(name);
     }
 
-    fn queue_copies(&mut self, name: &str, made: &BackupMade) {
+    /// Returns the entries of the queue.
+    fn queue_copies(&mut self, name: &str, made: &BackupMade) -> Vec<i64> {
+        let mut queued = Vec::new();
         for written in &self.options.copy_to {
             let folder = match copy_folder(self.session, written, name, made) {
                 Ok(folder) => folder,
@@ -204,10 +208,24 @@ impl Runner<'_> {
                 let overwrite = self.options.copies_overwrite;
                 let now = Moment::now().0;
                 let catalog = self.session.instance.catalog_mut();
-                if let Err(error) = catalog.queue_copy(source, &target, overwrite, now) {
-                    self.report
-                        .warn(&format!("'{}' was not queued: {error}", target.display()));
+                match catalog.queue_copy(source, &target, overwrite, now) {
+                    Ok(entry) => queued.push(entry),
+                    Err(error) => self
+                        .report
+                        .warn(&format!("'{}' was not queued: {error}", target.display())),
                 }
+            }
+        }
+        queued
+    }
+
+    /// No copies are made of a backup that is not valid.
+    fn unqueue(&mut self, queued: &[i64]) {
+        for entry in queued {
+            let catalog = self.session.instance.catalog_mut();
+            if let Err(error) = catalog.drop_copy(*entry) {
+                self.report
+                    .warn(&format!("A copy stays in the queue: {error}"));
             }
         }
     }

@@ -48,7 +48,7 @@ pub fn run_queue(session: &mut Session, now: Moment) -> Vec<CopyOutcome> {
             .and_then(|()| make(&copy, session.makes_folders()).map_err(|error| error.to_string()));
         let catalog = session.instance.catalog_mut();
         let noted = match &result {
-            Ok(()) => catalog.copy_made(copy.id),
+            Ok(()) => catalog.drop_copy(copy.id),
             Err(error) => catalog.copy_failed(copy.id, error, next_attempt(&copy, Moment::now().0)),
         };
         let error = result.err().or(noted.err().map(|error| error.to_string()));

@@ -5,7 +5,7 @@ use windlass_codec::Level;
 use windlass_media::{
     DatabaseFile, FileMode, HELD_BYTES_MAX, Held, Seen, SetConfiguration, SetType,
 };
-use windlass_source::{FileKind, Snapshot};
+use windlass_source::{Content, FileKind, Snapshot};
 
 use super::accounts;
 use crate::coverage::Coverage;
@@ -66,7 +66,7 @@ pub(super) fn configuration(
         is_read_only: identity.is_read_only,
         has_checksums: request.checksum,
         seen: Seen {
-            is_as_is: request.is_as_is,
+            is_as_is: request.content == Content::Unknown,
             integrity_check: request.integrity.map_or(0, |checked| checked.depth as u8),
             integrity_findings: request.integrity.map_or(0, |checked| checked.findings),
         },

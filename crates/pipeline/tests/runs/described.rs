@@ -8,7 +8,7 @@ use windlass_media::{DatabaseFile, FileMode, Held, Seen, SetConfiguration, SetTy
 use windlass_pipeline::{
     BackupKind, BackupRequest, DifferentialBase, Integrity, MediaSet, Requester, Unobserved, backup,
 };
-use windlass_source::{DatabaseIdentity, Depth, Position, RecoveryModel, Snapshot as _};
+use windlass_source::{Content, DatabaseIdentity, Depth, Position, RecoveryModel, Snapshot as _};
 
 use crate::coverage::{EXTENT, in_extents};
 use crate::support::{Folder, devices, prepared, request, snapshot};
@@ -78,7 +78,7 @@ fn what_was_asked_and_what_the_database_is_stand_in_the_set() {
             kind,
             copy_only: index > 0,
             checksum: true,
-            is_as_is: true,
+            content: Content::Unknown,
             integrity: Some(Integrity {
                 depth: Depth::Full,
                 findings: 2,

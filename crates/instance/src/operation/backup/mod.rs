@@ -176,7 +176,7 @@ impl BackupOperation<'_> {
         let encryption = encryption(self.session, self.options)?;
         let request = BackupRequest {
             encryption,
-            is_as_is: content == Content::Unknown,
+            content,
             integrity,
             ..self.request(media, kind)?
         };
@@ -247,7 +247,7 @@ impl BackupOperation<'_> {
     /// Checks the content; warns if a checksum is requested and pages have none.
     fn look_at(&self, opened: &Opened, sink: &mut dyn Sink) -> Result<(), Failure> {
         let is_as_is = self.options.is_as_is || self.record.is_as_is;
-        integrity::look_at(opened, is_as_is, sink)?;
+        integrity::look_at(opened, is_as_is, self.options.on_damage, sink)?;
         if self.settled.checksum && !opened.snapshot.has_page_checksums() {
             sink.message(table::database_without_checksums(&self.record.name));
         }
@@ -351,7 +351,7 @@ impl BackupOperation<'_> {
             encryption: None,
             signing: signing::signing_key(self.session, options.sign_with.as_ref())?,
             checksum: settled.checksum,
-            is_as_is: false,
+            content: Content::Database,
             integrity: None,
             on_damage: options.on_damage,
             name: options.name.clone(),

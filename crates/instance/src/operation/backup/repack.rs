@@ -180,7 +180,7 @@ impl Repack<'_> {
             encryption: encryption(self.session, options)?,
             signing: signing::signing_key(self.session, options.sign_with.as_ref())?,
             checksum: false,
-            is_as_is: false,
+            content: windlass_source::Content::Database,
             integrity: None,
             on_damage: OnDamage::Stop,
             name: options.name.clone(),

@@ -10,8 +10,9 @@ use crate::{Failure, Session, Sink, Value};
 
 const PROCEDURE: &str = "sqlbackup";
 
-/// Runs a command of SQL Backup Pro. It fails only for invalid arguments: the result is in its
-/// result sets and in the two output arguments.
+/// Runs a command of SQL Backup Pro. Its result is in its result sets and in the two output arguments. It
+/// fails for invalid arguments; and if the command failed and no variable takes the exit code, because
+/// then nobody would notice.
 pub(super) fn execute(
     session: &mut Session,
     arguments: &[Spanned<Argument>],
@@ -39,6 +40,9 @@ pub(super) fn execute(
     report.send(sink);
     for (variable, code) in variables.iter().zip([report.exit_code, report.sql_error]) {
         session.variables.set(variable, &Value::Integer(code))?;
+    }
+    if variables.is_empty() && report.has_failed() {
+        return Err(table::sqlbackup_failed(report.exit_code).into());
     }
     Ok(())
 }
