@@ -79,6 +79,12 @@ pub struct KeyBlock {
 }
 
 impl KeyBlock {
+    /// Whether it wraps the key for all recipients of `other`, in the same form.
+    pub(crate) fn has_recipients_of(&self, other: &Self) -> bool {
+        let mut wrapped = other.recipients.iter();
+        wrapped.all(|wrapped| self.recipients.contains(wrapped))
+    }
+
     /// Wraps a key for recipients.
     ///
     /// # Errors

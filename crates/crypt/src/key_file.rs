@@ -49,6 +49,14 @@ impl KeyFile {
         self.entries.iter().find(|entry| entry.set_guid == set_guid)
     }
 
+    /// Whether everybody whom `other` lets in is let in by this one as well.
+    pub fn lets_in_all_of(&self, other: &Self) -> bool {
+        other.entries.iter().all(|theirs| {
+            let own = self.entry(theirs.set_guid);
+            own.is_some_and(|own| own.block.has_recipients_of(&theirs.block))
+        })
+    }
+
     /// Stores a set's key, replacing the previous one of the set.
     ///
     /// # Errors

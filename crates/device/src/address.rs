@@ -25,6 +25,8 @@ pub struct DeviceAddress {
     pub name: String,
     /// The logical name used in the statement.
     pub logical: Option<String>,
+    /// Whether it is read without keeping backups from writing to it.
+    reads_beside_writers: bool,
 }
 
 impl DeviceAddress {
@@ -39,6 +41,7 @@ impl DeviceAddress {
             storage: Storage::File(path.into()),
             name: name.into(),
             logical: None,
+            reads_beside_writers: false,
         }
     }
 
@@ -48,6 +51,7 @@ impl DeviceAddress {
             storage: Storage::Nul,
             name: "NUL".to_owned(),
             logical: None,
+            reads_beside_writers: false,
         }
     }
 
@@ -63,6 +67,15 @@ impl DeviceAddress {
         Self {
             name: format!("{logical}({})", self.name),
             logical: Some(logical.to_owned()),
+            ..self
+        }
+    }
+
+    /// The same device, read while backups may write to it: an append leaves what it has as it is.
+    #[must_use]
+    pub fn beside_writers(self) -> Self {
+        Self {
+            reads_beside_writers: true,
             ..self
         }
     }
@@ -124,7 +137,10 @@ impl DeviceAddress {
     /// If it does not exist, cannot be opened, or is being written.
     pub fn open_reader(&self) -> Result<Box<dyn DeviceReader>, Error> {
         match &self.storage {
-            Storage::File(path) => Ok(Box::new(DiskReader::open(path, &self.name)?)),
+            Storage::File(path) => {
+                let locks = !self.reads_beside_writers;
+                Ok(Box::new(DiskReader::open(path, &self.name, locks)?))
+            }
             Storage::Nul => {
                 let nothing = std::io::Error::from(std::io::ErrorKind::NotFound);
                 Err(Error::new(Operation::Open, &self.name, nothing))

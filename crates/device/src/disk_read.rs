@@ -13,7 +13,7 @@ use windlass_io::{Access, DirectFile};
 use crate::error::{Error, Operation};
 use crate::{DeviceReader, lock};
 
-/// Reads a disk file. Holds a shared lock, so that no backup overwrites it in the meantime.
+/// Reads a disk file. Holds a shared lock, if asked to, so that no backup overwrites it in the meantime.
 #[derive(Debug)]
 pub(crate) struct DiskReader {
     file: Arc<DirectFile>,
@@ -22,10 +22,12 @@ pub(crate) struct DiskReader {
 }
 
 impl DiskReader {
-    pub(crate) fn open(path: &Path, name: &str) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path, name: &str, locks: bool) -> Result<Self, Error> {
         let fail = |error: io::Error| Error::new(Operation::Open, name, error);
         let file = DirectFile::open(path, Access::Read).map_err(fail)?;
-        lock(&file, FlockOperation::NonBlockingLockShared).map_err(fail)?;
+        if locks {
+            lock(&file, FlockOperation::NonBlockingLockShared).map_err(fail)?;
+        }
         let len = file.len().map_err(fail)?;
         Ok(Self {
             file: Arc::new(file),

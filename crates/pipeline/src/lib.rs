@@ -52,7 +52,7 @@ pub use fault::{Fault, FaultPoint};
 pub use limits::{Limit, Limits};
 pub use media_set::{MediaSet, PartlyFinished, SetEntry, read_label};
 pub use plan::{Chosen, ChosenIoMethod, Plan, SourceSize};
-pub use rekey::{RekeyRequest, Rekeyed, UnusableKeyFile, key_file, rekey};
+pub use rekey::{RekeyRequest, Rekeyed, UnusableKeyFile, key_file, key_file_for_copy, rekey};
 pub use report::{
     Adapted, BackupReport, DamagedChunks, DamagedPage, FilePages, LevelShare, Observer,
     ProbeReport, ReadReport, Stage, StageCounters, Stages, TimesIn, Unobserved, Way,

@@ -30,6 +30,40 @@ pub fn key_file(medium: &Path) -> PathBuf {
     own::beside(medium, SUFFIX)
 }
 
+/// The key file of the medium `source`, for the copy of it at `target`; `None` if it has none.
+///
+/// # Errors
+/// If it cannot be used, or would lock out somebody whom the key file beside `target` lets in.
+pub fn key_file_for_copy(
+    source: &Path,
+    target: &Path,
+    overwrites: bool,
+) -> io::Result<Option<Vec<u8>>> {
+    let read = |path: &Path| match windlass_io::secret::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    };
+    let (source, target) = (key_file(source), key_file(target));
+    let Some(bytes) = read(&source)? else {
+        return Ok(None);
+    };
+    let unusable = |error| io::Error::other(format!("'{}': {error}", source.display()));
+    let new = KeyFile::from_stored(&bytes).map_err(unusable)?;
+    let earlier = read(&target)?.and_then(|bytes| KeyFile::from_stored(&bytes).ok());
+    match earlier {
+        Some(earlier) if !overwrites && !new.lets_in_all_of(&earlier) => {
+            let reason = format!(
+                "'{}' lets recipients in that '{}' does not, and is kept",
+                target.display(),
+                source.display()
+            );
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, reason))
+        }
+        _ => Ok(Some(bytes[..].to_owned())),
+    }
+}
+
 /// A key file that exists but cannot be used. The media have their own keys; only users who need the
 /// other ones get an error.
 #[derive(Debug, Clone)]

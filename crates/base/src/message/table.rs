@@ -265,6 +265,7 @@ messages! {
     50078, 16, set_partly_finished(position, partly), "Backup set {position} cannot be restored from these devices: {partly}. Name the newest copy of that stripe; the backup sets before this one can be restored.";
     50100, 10, cut_database_read(file, expected, found), "Warning: the header of '{file}' says {expected} bytes, but the file has {found}: it is truncated. Only what exists is read.";
     50101, 16, sqlbackup_failed(code), "The command of SQL Backup failed with exit code {code}; its report says why. To go on after that, take the code in a variable: sqlbackup '...', @exitcode OUTPUT.";
+    50102, 16, base_on_target(database, device), "The differential backup of '{database}' is refused: it would overwrite '{device}', which holds the full backup that it counts from, and could never be restored. Append it, or write it to another file.";
 }
 
 // What statements report besides SQL Server's messages.

@@ -86,6 +86,35 @@ fn the_result_sets_have_sql_servers_columns() {
 }
 
 #[test]
+fn a_differential_does_not_overwrite_its_own_base() {
+    let place = Place::new();
+    let instance = place.text("instance");
+    for further in [&["--base", "f.bak"][..], &["--instance", &instance]] {
+        let full = ["backup", "app.db", "--to", "f.bak", "--format"];
+        let full_further = further.iter().filter(|_| further[0] == "--instance");
+        let full: Vec<&str> = full.iter().chain(full_further).copied().collect();
+        place.succeed(&full);
+        let before = std::fs::read(place.path("f.bak")).expect("a medium");
+        for over in [&["--init"][..], &["--format"], &["--format", "--dry-run"]] {
+            let differential = ["backup", "app.db", "--to", "f.bak", "--differential"];
+            let run = place.run(&[&differential[..], over, further].concat());
+            assert_eq!(run.code, Some(1), "{over:?} {further:?}");
+            assert!(run.err.contains("Msg 50102"), "{}", run.err);
+            assert!(std::fs::read(place.path("f.bak")).expect("it") == before);
+        }
+    }
+    place.succeed(&[
+        "backup",
+        "app.db",
+        "--to",
+        "f.bak",
+        "--differential",
+        "--instance",
+        &instance,
+    ]);
+}
+
+#[test]
 fn a_differential_finds_its_base_without_an_instance() {
     let place = Place::new();
     place.succeed(&["backup", "app.db", "--to", "f.bak"]);

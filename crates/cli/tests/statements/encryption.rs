@@ -437,8 +437,27 @@ fn rekey_says_who_can_read_and_its_file_goes_where_the_backup_goes() {
         "--passphrase-file",
         "three",
     ]);
+    // Whom only the copy lets in stays.
     let run = rekey("three", &["--replace"]);
     assert_eq!(run.code, Some(0), "{}", run.err);
+    let again = format!(
+        "BACKUP DATABASE app TO DISK = '{}' WITH COPYTO = '{}', PASSWORD = 'FILE:{}'",
+        place.text("e.bak"),
+        place.text("off"),
+        place.text("one")
+    );
+    let attached = format!("app={}", place.text("app.db"));
+    let copied = place.run(&["sqlbackup", "-SQL", &again, "--attach", &attached]);
+    assert_eq!(copied.code, Some(1), "{}", copied.out);
+    assert!(copied.out.contains("lets recipients in"), "{}", copied.out);
+    place.succeed(&[
+        "verify",
+        "off/e.bak",
+        "--set",
+        "1",
+        "--passphrase-file",
+        "two",
+    ]);
     let run = place.run(&["verify", "e.bak", "--passphrase-file", "two"]);
     assert_eq!(run.code, Some(1));
     // An unusable key file next to the media is reported, even where it is not needed.

@@ -221,6 +221,42 @@ fn a_copy_that_fails_waits_in_the_queue() {
 }
 
 #[test]
+fn what_waits_to_be_copied_is_not_erased() {
+    let place = Place::new();
+    std::fs::write(place.path("wall"), "a file, not a folder").expect("a file");
+    let night = |name: &str| {
+        let command = format!(
+            "BACKUP DATABASE app TO DISK = 'd:\\temp\\{name}.bak' WITH COPYTO = 'd:\\wall\\x', ERASEFILES = 1b"
+        );
+        let run = run(&place, &command);
+        assert_eq!(run.code, Some(1), "a copy was not made: {}", run.out);
+    };
+    for name in ["a", "b", "c"] {
+        night(name);
+    }
+    assert!(
+        ["a", "b", "c"]
+            .iter()
+            .all(|name| place.path(&format!("temp/{name}.bak")).exists())
+    );
+    std::fs::remove_file(place.path("wall")).expect("the wall goes");
+    let instance = place.text("instance");
+    let run_now = [
+        "copies",
+        "--run",
+        "--now",
+        "--make-folders",
+        "--instance",
+        &instance,
+    ];
+    place.succeed(&run_now);
+    let erase = "BACKUP DATABASE app TO DISK = 'd:\\temp\\d.bak' WITH ERASEFILES = 1b";
+    succeeds(&place, erase);
+    assert!(!place.path("temp/a.bak").exists());
+    assert!(place.path("wall/x/a.bak").exists());
+}
+
+#[test]
 fn devices_that_fail_are_tried_again_as_often_as_asked() {
     let place = Place::new();
     let run = run(

@@ -403,6 +403,12 @@ fn a_database_that_fails_its_check_stays_unless_it_is_to_go_anyway() {
     let (lines, exit, _) = report(&run(&place, &format!("{restore}, DROPDB")));
     assert_eq!(exit, 1100, "{lines}");
     assert!(!place.path("trial.db").exists());
+    // A database that was there before, by a slip of the name.
+    let slip = "RESTORE DATABASE app FROM DISK = 'd:\\a.bak' WITH DROPDB";
+    let (lines, exit, _) = report(&run(&place, slip));
+    assert_eq!(exit, 500, "{lines}");
+    assert!(lines.contains("'app' exists"), "{lines}");
+    assert!(place.path("app.db").exists());
 }
 
 /// Without FILEOPTIONS = 4, nothing is overwritten but an earlier state of the same file.

@@ -1,7 +1,7 @@
 //! Works on the queue of copies: each copy appears under its name only when it is complete.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use windlass_base::{Guid, Moment};
 use windlass_catalog::QueuedCopy;
 use windlass_device::DeviceAddress;
 use windlass_io::{directory, output, own};
-use windlass_pipeline::{MediaSet, key_file};
+use windlass_pipeline::{MediaSet, key_file, key_file_for_copy};
 
 use crate::{Session, overwriting};
 
@@ -121,7 +121,6 @@ fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
     let earlier = Seen::of(&copy.target)?;
     let made = check_replaced(copy)
         .and_then(|()| fill(&copy.source, &held, &beside, &copy.target))
-        .and_then(|()| copy_keys(&copy.source, &copy.target))
         .and_then(|()| match &earlier {
             None => own::take_name(&held, &beside, &copy.target),
             Some(_) if copy.overwrite || Seen::of(&copy.target)? == earlier => {
@@ -135,7 +134,7 @@ fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
     if made.is_err() {
         drop(own::remove_held(&held, &beside));
     }
-    made
+    made.and_then(|()| copy_keys(copy))
 }
 
 /// A file, and its state: whoever writes to it or takes its name changes one of them.
@@ -161,20 +160,18 @@ impl Seen {
 }
 
 /// Copies the key file of a medium whose recipients were changed: without it, the new ones could not open the
-/// copy. It fits no other medium, and the copy gets its name afterwards.
-fn copy_keys(source: &Path, target: &Path) -> io::Result<()> {
-    let source = key_file(source);
-    let mut from = match File::open(&source) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
+/// copy. If it cannot be copied, the whole copy is tried again.
+fn copy_keys(copy: &QueuedCopy) -> io::Result<()> {
+    let Some(bytes) = key_file_for_copy(&copy.source, &copy.target, copy.overwrite)? else {
+        return Ok(());
     };
-    let target = key_file(target);
+    let target = key_file(&copy.target);
     let beside = own::beside(&target, STAGING_SUFFIX);
     own::refuse_database(&beside)?;
     let mut held = own::claim_file(&beside)?;
-    io::copy(&mut from, &mut held)?;
-    held.set_permissions(from.metadata()?.permissions())?;
+    held.write_all(&bytes)?;
+    let source = std::fs::metadata(key_file(&copy.source))?;
+    held.set_permissions(source.permissions())?;
     held.sync_all()?;
     own::replace_name(&held, &beside, &target)
 }

@@ -27,6 +27,13 @@ impl Runner<'_> {
     /// Restores a database, checks it and drops it, as the command says.
     pub(super) fn restore(&mut self, name: &str) {
         let options = self.options;
+        let exists = || self.session.instance.database(name).ok().flatten();
+        if options.drops != Drops::Never && !options.restore.replaces && exists().is_some() {
+            return self.report.refuse(&format!(
+                "DROPDB and DROPDBIFSUCCESSFUL are for a database that this restore makes, and '{name}' exists: \
+                 choose another name, or add REPLACE to overwrite and then drop it."
+            ));
+        }
         let (restores, warnings) = match restores(self.session, self.command, name, options) {
             Ok(found) => found,
             Err(error) => return self.report.refuse(&error),

@@ -36,7 +36,7 @@ use windlass_crypt::SetKey;
 use windlass_device::DeviceAddress;
 use windlass_io::BufferPool;
 use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration};
-use windlass_source::{Content, Snapshot};
+use windlass_source::Snapshot;
 
 pub use probe::probe;
 
@@ -169,9 +169,7 @@ fn run(
     accounts::check(&*snapshot, &control.coverage)?;
     let (totals, damaged) = (transform.totals, transform.damaged.into_inner());
     let damaged = damaged.unwrap_or_else(PoisonError::into_inner);
-    configuration.is_damaged = !damaged.is_empty()
-        || matches!(request.content, Content::Cut { .. })
-        || configuration.seen.integrity_findings > 0;
+    configuration.is_damaged |= !damaged.is_empty();
     set::complete(&mut configuration, &totals, &control.coverage, &*snapshot)?;
     set::describe_copy(&mut configuration, request, &*snapshot);
     prove(request, &media, key.as_ref(), &mut configuration)?;

@@ -65,6 +65,7 @@ pub(super) fn configuration(
         page_bytes: identity.page_bytes,
         is_read_only: identity.is_read_only,
         has_checksums: request.checksum,
+        is_damaged: is_known_damaged(request),
         seen: Seen {
             is_as_is: request.content == Content::Unknown,
             integrity_check: request.integrity.map_or(0, |checked| checked.depth as u8),
@@ -138,6 +139,12 @@ fn database_file(
         mode: file.mode().map(FileMode::of),
         ..DatabaseFile::default()
     }
+}
+
+/// Whether the database was found damaged before it was read.
+fn is_known_damaged(request: &BackupRequest) -> bool {
+    let findings = request.integrity.map_or(0, |checked| checked.findings);
+    findings > 0 || matches!(request.content, Content::Cut { .. })
 }
 
 /// Fills in what is known after the last chunk.

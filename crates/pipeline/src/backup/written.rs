@@ -45,7 +45,12 @@ pub(super) fn check(media: &MediaRequest, set: &SetConfiguration) -> Result<(), 
 
 /// `false` if another set is in its place.
 fn check_copy(copy: &[DeviceAddress], set: &SetConfiguration) -> Result<bool, Error> {
-    let media = MediaSet::open(copy)?;
+    // The next backup may already write to it.
+    let copy: Vec<_> = copy
+        .iter()
+        .map(|device| device.clone().beside_writers())
+        .collect();
+    let media = MediaSet::open(&copy)?;
     media.families.iter().try_for_each(check_holes)?;
     let found = media.complete(set.position)?;
     for (family, listing) in media.families.iter().zip(&found.listings) {

@@ -528,6 +528,24 @@ fn zeros_that_a_file_system_does_not_store_are_not_lost() {
     back_up(&database, &append);
 }
 
+#[test]
+fn a_backup_is_there_even_if_the_next_one_begins_at_once() {
+    let Folder { folder, database } = prepared(60_000);
+    let devices = devices(folder.path(), &["1.bak"]);
+    let append = request(&devices, Compression::NONE);
+    let medium = folder.path().join("1.bak");
+    back_up(&database, &append);
+    // As the next one holds it: nobody who reads with a lock gets in.
+    let held = std::fs::File::open(&medium).unwrap();
+    held.try_lock().unwrap();
+    assert!(MediaSet::open(&devices).is_err());
+    let beside: Vec<_> = devices
+        .iter()
+        .map(|one| one.clone().beside_writers())
+        .collect();
+    assert_eq!(MediaSet::open(&beside).unwrap().sets().len(), 1);
+}
+
 /// Cuts a medium when half of the backup is written.
 struct Cutter<'a> {
     cut: Mutex<Option<&'a (dyn Fn() + Sync)>>,

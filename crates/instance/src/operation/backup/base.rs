@@ -18,7 +18,10 @@ use windlass_catalog::provenance::databases;
 use windlass_catalog::{BackedUp, Base, DatabaseRecord, PastBackup, Provenance};
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType};
-use windlass_pipeline::{DifferentialBase, DigestFile, MediaSet, digests, extract_digests};
+use windlass_pipeline::{
+    DifferentialBase, DigestFile, MediaRequest, MediaSet, Overwrite, SetEntry, digests,
+    extract_digests,
+};
 
 use super::BackupOptions;
 use crate::chain::{ChainSet, Chains};
@@ -103,8 +106,18 @@ pub(super) fn find(
 pub(super) fn rehearse(
     session: &mut Session,
     wanted: &Wanted<'_>,
+    media: &MediaRequest,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
+    let base = base_of_rehearsal(session, wanted, sink)?;
+    refuse_overwriting(media, base, &wanted.record.name)
+}
+
+fn base_of_rehearsal(
+    session: &mut Session,
+    wanted: &Wanted<'_>,
+    sink: &mut dyn Sink,
+) -> Result<Guid, Failure> {
     let named = wanted.options.base.as_slice();
     // A database of the page engine has its own base.
     let knows_itself = wanted.record.log_path.is_some();
@@ -113,7 +126,8 @@ pub(super) fn rehearse(
     {
         named_media_hold(named, base.set_guid)?;
         let past = past(session, base.set_guid)?;
-        return check_media(session, past.as_ref(), wanted, sink);
+        check_media(session, past.as_ref(), wanted, sink)?;
+        return Ok(base.set_guid);
     }
     let devices = match named {
         [] if has_content(wanted.target) => wanted.target,
@@ -122,10 +136,36 @@ pub(super) fn rehearse(
     };
     let media = MediaSet::open(devices)?;
     match newest_base(session, wanted, &media, sink)? {
-        Some(_) => Ok(()),
+        Some(position) => Ok(media.set(position)?.configuration.set_guid),
         None if named.is_empty() => Err(table::no_differential_base(&wanted.record.name).into()),
         None => Err(no_base_named(&media)),
     }
+}
+
+/// Refuses media that the backup would overwrite with its own base on them: it could never be restored.
+///
+/// # Errors
+/// Which of them holds it.
+pub(super) fn refuse_overwriting(
+    media: &MediaRequest,
+    base: Guid,
+    database: &str,
+) -> Result<(), Failure> {
+    if media.overwrite == Overwrite::Append {
+        return Ok(());
+    }
+    let copies = std::iter::once(&media.devices).chain(&media.mirrors);
+    for device in copies.flatten().filter(|device| device.file().is_some()) {
+        // What cannot be read as a medium does not hold the base.
+        let Ok(held) = MediaSet::open_any(std::slice::from_ref(device)) else {
+            continue;
+        };
+        let is_base = |set: &SetEntry| set.configuration.set_guid == base;
+        if held.sets().iter().any(is_base) {
+            return Err(table::base_on_target(database, &device.name).into());
+        }
+    }
+    Ok(())
 }
 
 /// Whether all of these are files that are not empty.

@@ -241,7 +241,9 @@ impl BackupOperation<'_> {
             target: &media.devices,
             options: self.options,
         };
-        base::find(self.session, &wanted, sink).map(BackupKind::Differential)
+        let found = base::find(self.session, &wanted, sink)?;
+        base::refuse_overwriting(media, found.set_guid, &self.record.name)?;
+        Ok(BackupKind::Differential(found))
     }
 
     /// Checks the content; warns if a checksum is requested and pages have none.

@@ -33,7 +33,7 @@ impl BackupOperation<'_> {
                 target: &media.devices,
                 options: self.options,
             };
-            base::rehearse(self.session, &wanted, sink)?;
+            base::rehearse(self.session, &wanted, &media, sink)?;
         }
         let source = SourceSize {
             bytes: files.iter().map(|(_, bytes)| bytes).sum(),

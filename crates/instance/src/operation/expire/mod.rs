@@ -16,8 +16,8 @@ use std::path::PathBuf;
 
 use windlass_base::Moment;
 use windlass_base::message::table;
-use windlass_catalog::Error as CatalogError;
 use windlass_catalog::provenance::databases;
+use windlass_catalog::{Error as CatalogError, QueuedCopy};
 use windlass_device::DeviceAddress;
 
 use crate::retention::{self, Decision, FoundMedia, FoundOther, FoundSet, Now, Place, Policy};
@@ -127,9 +127,12 @@ impl Session {
             is_damaged = true;
             sink.message(table::medium_unreadable(doubt.path.display(), &doubt.why));
         }
+        let waiting = self.instance.catalog().queued_copies();
+        let waiting = waiting.map_err(ExpireError::History)?;
         let decisions = loop {
             let mut decisions =
                 retention::decide(&scan.media, options.policy, options.database, now);
+            keep_waiting(&scan.media, &mut decisions, &waiting);
             if let Some(doubt) = &doubt {
                 for decision in &mut decisions {
                     decision.keep(doubt.reason());
@@ -224,6 +227,23 @@ impl Session {
             }
         }
         Ok(unread)
+    }
+}
+
+/// What waits to be copied elsewhere exists here only.
+fn keep_waiting(media: &[FoundMedia], decisions: &mut [Decision], waiting: &[QueuedCopy]) {
+    let going = media
+        .iter()
+        .zip(decisions)
+        .filter(|(_, decision)| decision.goes);
+    for (media, decision) in going {
+        let is_of = |copy: &&QueuedCopy| media.files.iter().any(|file| file.path == copy.source);
+        if let Some(copy) = waiting.iter().find(is_of) {
+            decision.keep(format!(
+                "it waits to be copied to '{}'",
+                copy.target.display()
+            ));
+        }
     }
 }
 

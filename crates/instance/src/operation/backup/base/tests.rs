@@ -46,7 +46,16 @@ fn rehearsed(place: &Place, target: &str, named: &[&str]) -> Result<(), String> 
         target: &place.devices(&[target]),
         options: &options,
     };
-    let result = rehearse(&mut session(), &wanted, &mut Collected::default());
+    let media = MediaRequest {
+        devices: place.devices(&[target]),
+        mirrors: Vec::new(),
+        overwrite: Overwrite::Append,
+        skip_checks: false,
+        media_name: None,
+        media_description: None,
+        block_bytes: None,
+    };
+    let result = rehearse(&mut session(), &wanted, &media, &mut Collected::default());
     result.map_err(|failure| failure.messages[0].text.clone())
 }
 
