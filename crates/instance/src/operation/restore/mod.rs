@@ -387,7 +387,9 @@ impl RestoreOperation<'_> {
         let recovery = reader.options.recovery;
         let is_reserved = self.reserve(files, existed)?;
         if let Err(error) = target.finish(recovery) {
-            self.undo_reservation(is_reserved);
+            if is_reserved && let Err(error) = self.session.instance.forget(self.reader.name) {
+                tracing::warn!("the reserved name was not given back: {error}");
+            }
             return Err(error.into());
         }
         watch.finish();

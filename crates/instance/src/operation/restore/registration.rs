@@ -49,33 +49,23 @@ impl RestoreOperation<'_> {
         }
     }
 
-    /// Writes the entry of the database to replace without an identity, if the restore changes that: until the
-    /// entry is complete, its files may have the one or the other.
+    /// Writes the entry of the database to replace without an identity, if the restore gives its files another:
+    /// from here until the entry is complete, they may have the one or the other. That stays so if the restore
+    /// fails, because whoever opens the files may complete it.
     fn loosen_identity(&mut self) -> Result<(), Failure> {
         let family = self.reader.opened.set.family_guid;
         let known = self.known.as_ref().filter(|known| known.log_path.is_some());
-        match known.filter(|known| known.family_guid != Some(family)) {
-            None => Ok(()),
-            Some(known) => {
-                let loose = DatabaseRecord {
-                    family_guid: None,
-                    ..known.clone()
-                };
-                Ok(self.session.instance.store(&loose)?)
-            }
-        }
-    }
-
-    /// Undoes [`RestoreOperation::reserve`], which returned `is_reserved`: the restore has failed.
-    pub(super) fn undo_reservation(&mut self, is_reserved: bool) {
-        let instance = &mut self.session.instance;
-        let undone = match &self.known {
-            _ if is_reserved => instance.forget(self.reader.name).map(drop),
-            Some(known) => instance.store(known),
-            None => Ok(()),
+        let Some(known) = known.filter(|known| known.family_guid != Some(family)) else {
+            return Ok(());
         };
-        if let Err(error) = undone {
-            tracing::warn!("the entry of a failed restore was not undone: {error}");
+        let instance = &mut self.session.instance;
+        let current = instance.database(&known.name)?;
+        match current.filter(|current| current.database_id == known.database_id) {
+            None => Ok(()),
+            Some(current) => Ok(instance.store(&DatabaseRecord {
+                family_guid: None,
+                ..current
+            })?),
         }
     }
 
