@@ -4,18 +4,22 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test build bench fuzz clean
+.PHONY: demo fetch test build bench fuzz clean
 
 demo: build
 	$(CARGO) run --release --quiet --package windlass -- demo
 
-build:
+# Also brings what is not compiled as a package: the sources of ISA-L.
+fetch:
+	$(CARGO) fetch --locked --quiet
+
+build: fetch
 	$(CARGO) build --release --package windlass
 
-test:
+test: fetch
 	$(CARGO) xtask test
 
-bench:
+bench: fetch
 	$(CARGO) xtask bench
 
 fuzz:

@@ -1,11 +1,15 @@
-//! Builds the part of ISA-L that deflates, from `isa-l/` (see its `README.md`), on x86-64 if `nasm` is installed.
-//! Without it ISA-L is loaded at run time; its portable C would be no faster than libdeflate.
+//! Builds the part of ISA-L that deflates, on x86-64 if `nasm` is installed and `cargo fetch` has brought the sources: the
+//! package `isal-sys` has them, unchanged, and is not compiled itself, because it needs autotools. Otherwise ISA-L is
+//! loaded at run time; its portable C would be no faster than libdeflate.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// In `isa-l/`, without their extension.
+/// The package with the sources, as `Cargo.lock` has it.
+const PACKAGE: &str = "isal-sys-0.5.3+496255c";
+
+/// In `isa-l/` of the package, without their extension.
 const C: [&str; 12] = [
     "igzip/igzip",
     "igzip/hufftables_c",
@@ -44,15 +48,18 @@ const ASSEMBLER: [&str; 18] = [
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=isa-l");
+    println!("cargo:rerun-if-env-changed=CARGO_HOME");
     println!("cargo:rerun-if-env-changed=PATH");
     println!("cargo:rustc-check-cfg=cfg(isal)");
-    let Some(objects) = assembled() else {
+    let Some(sources) = sources() else {
+        return;
+    };
+    let Some(objects) = assembled(&sources) else {
         return;
     };
     let built = cc::Build::new()
-        .files(C.map(|file| format!("isa-l/{file}.c")))
-        .includes(["isa-l/include", "isa-l/igzip", "isa-l/crc"])
+        .files(C.map(|file| sources.join(file).with_extension("c")))
+        .includes(["include", "igzip", "crc"].map(|folder| sources.join(folder)))
         .opt_level(3)
         .warnings(false)
         .objects(objects)
@@ -63,8 +70,19 @@ fn main() {
     }
 }
 
+/// ISA-L's folder of the package, among those that Cargo has unpacked.
+fn sources() -> Option<PathBuf> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")))?;
+    let registries = std::fs::read_dir(home.join("registry/src")).ok()?;
+    let mut packages = registries
+        .filter_map(Result::ok)
+        .map(|registry| registry.path().join(PACKAGE).join("isa-l"));
+    packages.find(|folder| folder.join("igzip/igzip.c").is_file())
+}
+
 /// The objects of the assembler; `None` without `nasm` and on other processors.
-fn assembled() -> Option<Vec<PathBuf>> {
+fn assembled(sources: &Path) -> Option<Vec<PathBuf>> {
     let is_x86 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "x86_64");
     let is_linux = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux");
     if !is_x86 || !is_linux {
@@ -80,8 +98,10 @@ fn assembled() -> Option<Vec<PathBuf>> {
                 "-DAS_FEATURE_LEVEL=10",
                 "-DHAVE_AS_KNOWS_AVX512",
             ])
-            .args(["-Iisa-l/include/", "-Iisa-l/igzip/", "-o"])
-            .args([&object, Path::new(&format!("isa-l/igzip/{name}.asm"))])
+            // Its includes are relative to the folder of the package.
+            .current_dir(sources)
+            .args(["-Iinclude/", "-Iigzip/", "-o"])
+            .args([&object, Path::new(&format!("igzip/{name}.asm"))])
             .status();
         status
             .is_ok_and(|status| status.success())
