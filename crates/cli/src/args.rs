@@ -10,11 +10,11 @@ mod measuring;
 mod repack;
 mod sqlserver;
 mod tuning;
+mod written;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use windlass_base::Moment;
 use windlass_base::size::parse_bytes;
 use windlass_base::word::{Depth, Goal};
 use windlass_instance::RestorePolicy;
@@ -34,6 +34,7 @@ pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, 
 pub(crate) use repack::{RepackArguments, UnpackArguments};
 pub(crate) use sqlserver::{ExtractArguments, ExtractFormat, InspectArguments};
 pub(crate) use tuning::TuningArguments;
+pub(crate) use written::WrittenArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -155,9 +156,8 @@ pub(crate) struct BackupArguments {
     /// Backup file; repeat for a striped backup. NUL discards the data
     #[arg(long, required_unless_present_any = ["no_write", "no_compress_write"], value_name = "FILE")]
     pub(crate) to: Vec<String>,
-    /// Second, third or fourth copy; give each mirror as many files as there are --to
-    #[arg(long, value_name = "FILE")]
-    pub(crate) mirror: Vec<String>,
+    #[command(flatten)]
+    pub(crate) media: WrittenArguments,
     #[arg(
         long,
         value_name = "ALGORITHM",
@@ -170,12 +170,6 @@ pub(crate) struct BackupArguments {
     /// Read at most this many MB of the database per second
     #[arg(long, value_name = "MB")]
     pub(crate) max_rate: Option<u32>,
-    /// Write at most this many MB per second to each file
-    #[arg(long, value_name = "MB")]
-    pub(crate) max_write_rate: Option<u32>,
-    /// Spread the data evenly over the files, also if one of them is slower (always so on one disk)
-    #[arg(long)]
-    pub(crate) even_stripes: bool,
     /// Back up only what changed since the last full backup
     #[arg(long)]
     pub(crate) differential: bool,
@@ -200,43 +194,12 @@ pub(crate) struct BackupArguments {
     /// Continue despite pages with wrong checksums
     #[arg(long)]
     pub(crate) continue_after_error: bool,
-    /// Overwrite the backup sets on the media if they have expired
-    #[arg(long)]
-    pub(crate) init: bool,
-    /// Start new media; everything in the files is lost
-    #[arg(long)]
-    pub(crate) format: bool,
-    /// Overwrite sets that have not expired, and do not compare media names
-    #[arg(long, visible_alias = "overwrite-expired")]
-    pub(crate) skip: bool,
     /// Name of the backup set
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// Description of the backup set
     #[arg(long)]
     pub(crate) description: Option<String>,
-    /// Name of the media set: written on new media, compared on existing media
-    #[arg(long)]
-    pub(crate) media_name: Option<String>,
-    /// Description of the media set
-    #[arg(long)]
-    pub(crate) media_description: Option<String>,
-    /// Date before which the set may not be overwritten
-    #[arg(long, value_name = "DATE")]
-    pub(crate) expire: Option<Moment>,
-    /// Number of days for which the set may not be overwritten
-    #[arg(long, value_name = "DAYS")]
-    pub(crate) retain_days: Option<u32>,
-    /// Encrypt (AES-256) for the owner of this certificate's private key, PEM or DER; can be
-    /// repeated
-    #[arg(long, value_name = "CERTIFICATE")]
-    pub(crate) encrypt_to: Vec<PathBuf>,
-    /// Encrypt with the passphrase in the first line of this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) passphrase_file: Option<PathBuf>,
-    /// Sign the backup set with this Ed25519 key, PKCS#8 in PEM or DER; windlass signing-key creates one
-    #[arg(long, value_name = "FILE")]
-    pub(crate) sign_with: Option<PathBuf>,
     /// Read and compress but write nothing, and report the rate; no backup is made
     #[arg(long, conflicts_with_all = ["no_compress_write", "differential", "mirror"])]
     pub(crate) no_write: bool,
@@ -247,9 +210,6 @@ pub(crate) struct BackupArguments {
     pub(crate) locking: LockingArguments,
     #[command(flatten)]
     pub(crate) tuning: TuningArguments,
-    /// Block size of the media: a power of two from 512 to 64K
-    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
-    pub(crate) block_size: Option<i64>,
     #[command(flatten)]
     pub(crate) run: RunArguments,
 }

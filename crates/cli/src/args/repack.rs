@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_base::Moment;
 use windlass_instance::operation::CompressionChoice;
 use windlass_io::queue::IoMethodChoice;
 
-use super::{KeyArguments, Threads, TuningArguments, parse_size};
+use super::{KeyArguments, Threads, TuningArguments, WrittenArguments};
 
 const REPACK_NOTES: &str = "\
 Each set of the SQL Server backup is verified as windlass verify does it, page by page, and becomes a set
@@ -16,7 +15,6 @@ byte; of a compressed backup, the uncompressed one. The original is not changed,
 in the backup history.";
 
 /// `windlass repack`
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
 #[derive(Debug, Args)]
 #[command(after_help = REPACK_NOTES)]
 pub(crate) struct RepackArguments {
@@ -26,34 +24,14 @@ pub(crate) struct RepackArguments {
     /// Backup file to write; repeat for a striped one
     #[arg(long, required = true, value_name = "FILE")]
     pub(crate) to: Vec<String>,
-    /// Second, third or fourth copy; give each mirror as many files as there are --to
-    #[arg(long, value_name = "FILE")]
-    pub(crate) mirror: Vec<String>,
+    #[command(flatten)]
+    pub(crate) media: WrittenArguments,
     #[arg(
         long,
         value_name = "ALGORITHM",
         help = "none, ms_xpress, zstd[:low|:medium|:high], qat_deflate, or auto, which picks the ZSTD level during the run [default: zstd:high]"
     )]
     pub(crate) compress: Option<CompressionChoice>,
-    /// Encrypt (AES-256) for the owner of this certificate's private key, PEM or DER; can be
-    /// repeated
-    #[arg(long, visible_alias = "encrypt", value_name = "CERTIFICATE")]
-    pub(crate) encrypt_to: Vec<PathBuf>,
-    /// Encrypt with the passphrase in the first line of this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) passphrase_file: Option<PathBuf>,
-    /// Sign the backup sets with this Ed25519 key, PKCS#8 in PEM or DER
-    #[arg(long, value_name = "FILE")]
-    pub(crate) sign_with: Option<PathBuf>,
-    /// Overwrite the backup sets on the media if they have expired
-    #[arg(long)]
-    pub(crate) init: bool,
-    /// Start new media; everything in the files is lost
-    #[arg(long)]
-    pub(crate) format: bool,
-    /// Overwrite sets that have not expired, and do not compare media names
-    #[arg(long, visible_alias = "overwrite-expired")]
-    pub(crate) skip: bool,
     /// Copy a damaged backup too, marked as damaged
     #[arg(long)]
     pub(crate) continue_after_error: bool,
@@ -63,24 +41,6 @@ pub(crate) struct RepackArguments {
     /// Description of the backup sets [default: that of each original]
     #[arg(long)]
     pub(crate) description: Option<String>,
-    /// Name of the media set: written on new media, compared on existing media
-    #[arg(long)]
-    pub(crate) media_name: Option<String>,
-    /// Description of the media set
-    #[arg(long)]
-    pub(crate) media_description: Option<String>,
-    /// Date before which the sets may not be overwritten
-    #[arg(long, value_name = "DATE")]
-    pub(crate) expire: Option<Moment>,
-    /// Number of days for which the sets may not be overwritten
-    #[arg(long, value_name = "DAYS")]
-    pub(crate) retain_days: Option<u32>,
-    /// Write at most this many MB per second to each file
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_write_rate: Option<u32>,
-    /// Block size of the media: a power of two from 512 to 64K
-    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
-    pub(crate) block_size: Option<i64>,
     #[command(flatten)]
     pub(crate) tuning: TuningArguments,
     /// Report progress every N percent, with SQL Server's messages

@@ -1,6 +1,8 @@
 //! `windlass backup`
 
+use windlass_base::Message;
 use windlass_codec::Compression;
+use windlass_crypt::Recipient;
 use windlass_device::DeviceAddress;
 use windlass_instance::operation::{BackupOptions, CompressionChoice, MissingBase};
 use windlass_instance::tsql::print;
@@ -10,13 +12,13 @@ use super::{
     Outcome, absolute, database_name, disks, ended, io_method_refused, keys, misused, refused,
     session_for,
 };
-use crate::args::{BackupArguments, Common};
+use crate::args::{BackupArguments, Common, WrittenArguments};
 use crate::output::{Console, Layout};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
-    if !arguments.mirror.is_empty() && !arguments.mirror.len().is_multiple_of(arguments.to.len()) {
-        return misused("give each mirror as many --mirror as there are --to");
+    if let Some(outcome) = mirrors_refused(&arguments.media, &arguments.to) {
+        return outcome;
     }
     if let Some(outcome) = io_method_refused(arguments.tuning.io) {
         return outcome;
@@ -32,7 +34,7 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     if arguments.run.tsql || arguments.run.dry_run {
         console.tsql(&print::backup(&name, &options));
     }
-    match keys::recipients(&arguments.encrypt_to, arguments.passphrase_file.as_deref()) {
+    match recipients(&arguments.media) {
         Ok(recipients) => options.recipients = recipients,
         Err(message) => return refused(message, &mut console),
     }
@@ -44,25 +46,6 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
 pub(super) fn options(arguments: &BackupArguments, common: &Common) -> BackupOptions {
     let (tuning, locking) = (&arguments.tuning, &arguments.locking);
     BackupOptions {
-        devices: match arguments.to.as_slice() {
-            // Only a measuring run has no target: it names a device and uses none.
-            [] => disks(&["NUL".to_owned()], common),
-            to => disks(to, common),
-        },
-        mirrors: arguments
-            .mirror
-            .chunks(arguments.to.len().max(1))
-            .map(|mirror| disks(mirror, common))
-            .collect(),
-        overwrite: match (arguments.format, arguments.init) {
-            (true, _) => Overwrite::Format,
-            (false, true) => Overwrite::Initialize,
-            (false, false) => Overwrite::Append,
-        },
-        skips_checks: arguments.skip,
-        media_name: arguments.media_name.clone(),
-        media_description: arguments.media_description.clone(),
-        block_bytes: arguments.block_size,
         is_differential: arguments.differential,
         base: arguments.base.iter().map(DeviceAddress::disk).collect(),
         missing_base: match arguments.base_missing_ok {
@@ -72,8 +55,6 @@ pub(super) fn options(arguments: &BackupArguments, common: &Common) -> BackupOpt
         is_copy_only: arguments.copy_only,
         name: arguments.name.clone(),
         description: arguments.description.clone(),
-        expires: arguments.expire,
-        retain_days: arguments.retain_days.map(i64::from),
         compression: Some(match (arguments.compress, arguments.goal) {
             (Some(choice), _) => choice,
             (None, Some(_)) => CompressionChoice::Auto,
@@ -86,7 +67,6 @@ pub(super) fn options(arguments: &BackupArguments, common: &Common) -> BackupOpt
         },
         is_as_is: arguments.as_is,
         integrity: arguments.integrity,
-        sign_with: arguments.sign_with.as_deref().map(absolute),
         probe: match (arguments.no_write, arguments.no_compress_write) {
             (true, _) => Some(Probe::Transform),
             (false, true) => Some(Probe::Read),
@@ -97,13 +77,57 @@ pub(super) fn options(arguments: &BackupArguments, common: &Common) -> BackupOpt
         transfer_bytes: tuning.max_transfer_size,
         threads: tuning.threads(),
         max_rate: arguments.max_rate.map(i64::from),
-        max_write_rate: arguments.max_write_rate.map(i64::from),
-        is_even: arguments.even_stripes,
         io_method: tuning.io,
         lock_timeout: locking.lock_timeout,
         is_frozen: locking.frozen,
         temporary_copy: locking.temporary_copy(),
         stats: arguments.run.stats.map(i64::from),
+        ..written(&arguments.media, &arguments.to, common)
+    }
+}
+
+/// Refuses mirrors of another shape than the first copy.
+pub(super) fn mirrors_refused(arguments: &WrittenArguments, to: &[String]) -> Option<Outcome> {
+    let is_alike = arguments.mirror.is_empty() || arguments.mirror.len().is_multiple_of(to.len());
+    (!is_alike).then(|| misused("give each mirror as many --mirror as there are --to"))
+}
+
+/// Reads the certificates and the passphrase for which the sets are encrypted.
+pub(super) fn recipients(arguments: &WrittenArguments) -> Result<Vec<Recipient>, Message> {
+    keys::recipients(&arguments.encrypt_to, arguments.passphrase_file.as_deref())
+}
+
+/// The options that concern the media, except the recipients.
+pub(super) fn written(
+    arguments: &WrittenArguments,
+    to: &[String],
+    common: &Common,
+) -> BackupOptions {
+    BackupOptions {
+        devices: match to {
+            // Only a measuring run has no target: it names a device and uses none.
+            [] => disks(&["NUL".to_owned()], common),
+            to => disks(to, common),
+        },
+        mirrors: arguments
+            .mirror
+            .chunks(to.len().max(1))
+            .map(|mirror| disks(mirror, common))
+            .collect(),
+        overwrite: match (arguments.format, arguments.init) {
+            (true, _) => Overwrite::Format,
+            (false, true) => Overwrite::Initialize,
+            (false, false) => Overwrite::Append,
+        },
+        skips_checks: arguments.skip,
+        media_name: arguments.media_name.clone(),
+        media_description: arguments.media_description.clone(),
+        block_bytes: arguments.block_size,
+        expires: arguments.expire,
+        retain_days: arguments.retain_days.map(i64::from),
+        sign_with: arguments.sign_with.as_deref().map(absolute),
+        max_write_rate: arguments.max_write_rate.map(i64::from),
+        is_even: arguments.even_stripes,
         ..BackupOptions::default()
     }
 }

@@ -5,18 +5,17 @@ use windlass_codec::Compression;
 use windlass_instance::operation::{
     BackupOptions, CompressionChoice, MediaOptions, UnpackOptions, UnpackedFile,
 };
-use windlass_pipeline::{OnDamage, Overwrite};
+use windlass_pipeline::OnDamage;
 
-use super::{
-    Outcome, absolute, disks, ended, io_method_refused, keys, misused, refused, reported, session,
-};
+use super::backup::{mirrors_refused, recipients, written};
+use super::{Outcome, absolute, disks, ended, io_method_refused, keys, refused, reported, session};
 use crate::args::{Common, RepackArguments, Threads, UnpackArguments};
 use crate::output::{Console, Layout, result_json};
 
 /// `windlass repack`
 pub(crate) fn repack(arguments: &RepackArguments, common: &Common) -> Outcome {
-    if !arguments.mirror.is_empty() && !arguments.mirror.len().is_multiple_of(arguments.to.len()) {
-        return misused("give each mirror as many --mirror as there are --to");
+    if let Some(outcome) = mirrors_refused(&arguments.media, &arguments.to) {
+        return outcome;
     }
     if let Some(outcome) = io_method_refused(arguments.tuning.io) {
         return outcome;
@@ -26,7 +25,7 @@ pub(crate) fn repack(arguments: &RepackArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let mut options = options(arguments, common);
-    match keys::recipients(&arguments.encrypt_to, arguments.passphrase_file.as_deref()) {
+    match recipients(&arguments.media) {
         Ok(recipients) => options.recipients = recipients,
         Err(message) => return refused(message, &mut console),
     }
@@ -37,25 +36,8 @@ pub(crate) fn repack(arguments: &RepackArguments, common: &Common) -> Outcome {
 fn options(arguments: &RepackArguments, common: &Common) -> BackupOptions {
     let tuning = &arguments.tuning;
     BackupOptions {
-        devices: disks(&arguments.to, common),
-        mirrors: arguments
-            .mirror
-            .chunks(arguments.to.len().max(1))
-            .map(|mirror| disks(mirror, common))
-            .collect(),
-        overwrite: match (arguments.format, arguments.init) {
-            (true, _) => Overwrite::Format,
-            (false, true) => Overwrite::Initialize,
-            (false, false) => Overwrite::Append,
-        },
-        skips_checks: arguments.skip,
-        media_name: arguments.media_name.clone(),
-        media_description: arguments.media_description.clone(),
-        block_bytes: arguments.block_size,
         name: arguments.name.clone(),
         description: arguments.description.clone(),
-        expires: arguments.expire,
-        retain_days: arguments.retain_days.map(i64::from),
         // An archive is written once.
         compression: Some(
             arguments
@@ -66,14 +48,12 @@ fn options(arguments: &RepackArguments, common: &Common) -> BackupOptions {
             true => OnDamage::Continue,
             false => OnDamage::Stop,
         },
-        sign_with: arguments.sign_with.as_deref().map(absolute),
         buffer_count: tuning.buffer_count.map(i64::from),
         transfer_bytes: tuning.max_transfer_size,
         threads: tuning.threads(),
-        max_write_rate: arguments.max_write_rate.map(i64::from),
         io_method: tuning.io,
         stats: arguments.stats.map(i64::from),
-        ..BackupOptions::default()
+        ..written(&arguments.media, &arguments.to, common)
     }
 }
 

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use windlass_media::craft::{self, Medium, Set};
 
 use crate::sqlbackup;
-use crate::support::{Place, Run, succeed};
+use crate::support::{Place, on, succeed};
 
 const FUTURE: &str = "2185-05-02 21:56:17";
 
@@ -23,10 +23,6 @@ fn place() -> Place {
     let shift = "UPDATE own_backupset SET backup_start_date = ?1, backup_finish_date = ?1";
     catalog.execute(shift, [FUTURE]).expect("a shift");
     place
-}
-
-fn on(place: &Place, arguments: &[&str]) -> Run {
-    place.run(&[arguments, &["--instance", "instance"]].concat())
 }
 
 #[test]

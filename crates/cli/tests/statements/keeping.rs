@@ -5,29 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use rusqlite::Connection;
 use serde_json::Value as Json;
 
-use crate::support::{Place, Run, rows, succeed};
-
-/// An instance on which `app` and `other` are registered.
-fn place() -> Place {
-    let place = Place::new();
-    succeed(
-        &place,
-        "EXEC sp_attach_db 'app', 'd:\\app.db'\nEXEC sp_attach_db 'other', 'd:\\other.db'",
-    );
-    place
-}
-
-/// Runs a plain command on the instance.
-fn on(place: &Place, arguments: &[&str]) -> Run {
-    place.run(&[arguments, &["--instance", "instance"]].concat())
-}
-
-#[track_caller]
-fn well(place: &Place, arguments: &[&str]) -> Run {
-    let run = on(place, arguments);
-    assert_eq!(run.code, Some(0), "{arguments:?}\n{}\n{}", run.out, run.err);
-    run
-}
+use crate::support::{Place, Run, on, registered as place, rows, succeed, well};
 
 fn change(place: &Place) {
     let connection = Connection::open(place.path("app.db")).expect("the database");

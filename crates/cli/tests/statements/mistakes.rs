@@ -5,29 +5,7 @@ use std::os::unix::process::CommandExt as _;
 
 use rusqlite::Connection;
 
-use crate::support::{Place, Run, rows, sql, succeed};
-
-/// An instance on which `app` and `other` are registered.
-fn place() -> Place {
-    let place = Place::new();
-    succeed(
-        &place,
-        "EXEC sp_attach_db 'app', 'd:\\app.db'\nEXEC sp_attach_db 'other', 'd:\\other.db'",
-    );
-    place
-}
-
-/// Runs a plain command on the instance.
-fn on(place: &Place, arguments: &[&str]) -> Run {
-    place.run(&[arguments, &["--instance", "instance"]].concat())
-}
-
-#[track_caller]
-fn well(place: &Place, arguments: &[&str]) -> Run {
-    let run = on(place, arguments);
-    assert_eq!(run.code, Some(0), "{arguments:?}\n{}\n{}", run.out, run.err);
-    run
-}
+use crate::support::{Place, on, registered as place, rows, sql, succeed, well};
 
 fn bytes(place: &Place, name: &str) -> Vec<u8> {
     std::fs::read(place.path(name)).expect("the file")

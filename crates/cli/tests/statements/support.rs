@@ -156,6 +156,29 @@ pub(crate) fn succeed(place: &Place, script: &str) -> Run {
     run
 }
 
+/// An instance on which `app` and `other` are registered.
+pub(crate) fn registered() -> Place {
+    let place = Place::new();
+    succeed(
+        &place,
+        "EXEC sp_attach_db 'app', 'd:\\app.db'\nEXEC sp_attach_db 'other', 'd:\\other.db'",
+    );
+    place
+}
+
+/// Runs a plain command on the instance of the place.
+pub(crate) fn on(place: &Place, arguments: &[&str]) -> Run {
+    place.run(&[arguments, &["--instance", "instance"]].concat())
+}
+
+/// The same, which must succeed.
+#[track_caller]
+pub(crate) fn well(place: &Place, arguments: &[&str]) -> Run {
+    let run = on(place, arguments);
+    assert_eq!(run.code, Some(0), "{arguments:?}\n{}\n{}", run.out, run.err);
+    run
+}
+
 /// Flips a bit of a byte of a file.
 pub(crate) fn flip_bit(path: &Path, at: u64) {
     let file = std::fs::OpenOptions::new()

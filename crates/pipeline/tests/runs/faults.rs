@@ -12,14 +12,16 @@ use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_engine::BackupMode;
 use windlass_pipeline::{
-    BackupRequest, Error, Fault, FaultPoint, MediaSet, Observer, Selection, Tuning, Unobserved,
-    backup, restore, restore_selected, verify,
+    BackupRequest, Error, Fault, FaultPoint, MediaSet, Observer, Tuning, Unobserved, backup,
+    restore, restore_selected, verify,
 };
 use windlass_source::Snapshot;
 use windlass_source::engine::EngineSnapshot;
 use windlass_source::sqlite::SqliteTarget;
 
-use crate::support::{Folder, devices, prepared, read_request, request, restore_request, snapshot};
+use crate::support::{
+    Everything, Folder, devices, prepared, read_request, request, restore_request, snapshot,
+};
 
 /// No run of these tests takes a hundredth of it.
 const HANGS: Duration = Duration::from_secs(100);
@@ -253,25 +255,6 @@ fn a_thread_that_fails_in_a_restore_ends_it_with_an_error() {
             assert!(!target.exists());
             restored.map(drop)
         });
-    }
-}
-
-/// Wants everything and keeps nothing.
-struct Everything(u64);
-
-impl Selection for Everything {
-    fn wants(&self, _file_id: u16, _offset: u64, _bytes: u64) -> bool {
-        true
-    }
-
-    fn take(
-        &mut self,
-        _file_id: u16,
-        _offset: u64,
-        bytes: &[u8],
-    ) -> Result<(), windlass_source::Error> {
-        self.0 += bytes.len() as u64;
-        Ok(())
     }
 }
 

@@ -10,8 +10,8 @@ use windlass_codec::{Compression, Encoder, Filter, Stored};
 use windlass_crypt::{Cipher, Identity, KeyRing, Recipient, SigningKey};
 use windlass_engine::BackupMode;
 use windlass_pipeline::{
-    Damage, Encryption, MediaSet, OnDamage, ReadKeys, ReadRequest, Selection, Unobserved, backup,
-    restore, restore_selected, verify,
+    Damage, Encryption, MediaSet, OnDamage, ReadKeys, ReadRequest, Unobserved, backup, restore,
+    restore_selected, verify,
 };
 use windlass_source::Recovery;
 use windlass_source::engine::EngineSnapshot;
@@ -21,7 +21,7 @@ use crate::coverage::{outcome, refused};
 use crate::crafted::Crafted;
 use crate::engine;
 use crate::support::{
-    Folder, back_up, devices, read_request, request, restore_request, restore_to, same,
+    Everything, Folder, back_up, devices, read_request, request, restore_request, restore_to, same,
 };
 
 /// A database with some MB of text in UTF-16.
@@ -120,25 +120,6 @@ fn text_in_a_database_of_the_page_engine_is_narrowed() {
     assert!(report.set.narrowed_bytes > 600 * PAGE_BYTES as u64 / 2);
     let read = outcome(&devices, &read_request()).unwrap();
     assert_eq!(read.processed_bytes, report.processed_bytes);
-}
-
-/// Wants everything.
-struct Everything(u64);
-
-impl Selection for Everything {
-    fn wants(&self, _file_id: u16, _offset: u64, _bytes: u64) -> bool {
-        true
-    }
-
-    fn take(
-        &mut self,
-        _file_id: u16,
-        _offset: u64,
-        bytes: &[u8],
-    ) -> Result<(), windlass_source::Error> {
-        self.0 += bytes.len() as u64;
-        Ok(())
-    }
 }
 
 #[test]

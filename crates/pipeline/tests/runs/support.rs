@@ -6,8 +6,8 @@ use rusqlite::Connection;
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
-    BackupReport, BackupRequest, Error, MediaSet, OnDamage, ReadKeys, ReadRequest, Tuning,
-    Unobserved, backup, restore,
+    BackupReport, BackupRequest, Error, MediaSet, OnDamage, ReadKeys, ReadRequest, Selection,
+    Tuning, Unobserved, backup, restore,
 };
 use windlass_source::sqlite::{
     self, Existing, RestoreRequest, SnapshotOptions, SqliteSnapshot, SqliteTarget,
@@ -108,4 +108,23 @@ pub(crate) fn prepared(rows: u32) -> Folder {
     let database = folder.path().join("app.db");
     make_database(&database, rows);
     Folder { folder, database }
+}
+
+/// Wants everything and keeps nothing.
+pub(crate) struct Everything(pub(crate) u64);
+
+impl Selection for Everything {
+    fn wants(&self, _file_id: u16, _offset: u64, _bytes: u64) -> bool {
+        true
+    }
+
+    fn take(
+        &mut self,
+        _file_id: u16,
+        _offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), windlass_source::Error> {
+        self.0 += bytes.len() as u64;
+        Ok(())
+    }
 }

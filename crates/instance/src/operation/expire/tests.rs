@@ -23,7 +23,12 @@ fn back_up(folder: &Path, database: &str, copies: &[&[&str]]) {
         let path = |name: &&str| DeviceAddress::disk(folder.join("media").join(name));
         names.iter().map(path).collect()
     };
-    let snapshot = SqliteSnapshot::open(&path, &SnapshotOptions::default()).unwrap();
+    // All are of one family: a database and copies of it.
+    let options = SnapshotOptions {
+        family_guid: Some(windlass_base::Guid::NIL),
+        ..SnapshotOptions::default()
+    };
+    let snapshot = SqliteSnapshot::open(&path, &options).unwrap();
     let mut request = BackupRequest::new(devices(copies[0]), Compression::NONE);
     request.media.mirrors = copies[1..].iter().map(|copy| devices(copy)).collect();
     request.media.overwrite = Overwrite::Format;
