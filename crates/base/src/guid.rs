@@ -26,6 +26,17 @@ impl Guid {
         Self(Uuid::new_v5(&space.0, name))
     }
 
+    /// Whether it is a function of a name, from [`Guid::named`].
+    pub fn is_named(self) -> bool {
+        self.0.get_version_num() == 5
+    }
+
+    /// Nearly the same bits as an identity that is no function of a name (UUID version 8).
+    #[must_use]
+    pub fn custom(self) -> Self {
+        Self(uuid::Builder::from_custom_bytes(self.0.into_bytes()).into_uuid())
+    }
+
     /// Reads the 16 bytes of the stored form.
     pub fn from_stored(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes_le(bytes))

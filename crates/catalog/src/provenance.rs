@@ -2,8 +2,8 @@
 //!
 //! The family GUID alone does not say it, because everything restored from a database's backups shares it: a
 //! test copy would take the place of the original. Two backups are of one database if family, name and the
-//! path of its first file are equal, and either its GUID (a restore makes a new one) or its server. So a
-//! database that was restored over itself is the same, and so is one in a container that gets a new host name
+//! path of its first file are equal, and either its GUID (a restore makes a new one; one that is only derived
+//! from the machine's identity does not count, because cloned machines share it) or its server. So a database that was restored over itself is the same, and so is one in a container that gets a new host name
 //! every time. In doubt two databases are told apart: then more is kept, and less is called backed up.
 //!
 //! The search for a differential's base, the restore of the newest state, retention, and what is said of a
@@ -68,7 +68,10 @@ pub fn databases<'a>(backups: impl IntoIterator<Item = &'a Provenance>) -> Vec<V
         parents: (0..backups.len()).collect(),
     };
     groups.join(backups.iter().map(|of| (of.key(), &of.server)));
-    groups.join(backups.iter().map(|of| (of.key(), of.database_guid)));
+    // What is only derived from machine and path is equal on machines that were cloned.
+    let proof = |of: &&Provenance| (!of.database_guid.is_named()).then_some(of.database_guid);
+    let proven = backups.iter().enumerate();
+    groups.join(proven.map(|(index, of)| (of.key(), proof(of).ok_or(index))));
     let mut of_first: HashMap<usize, usize> = HashMap::new();
     let mut databases: Vec<Vec<usize>> = Vec::new();
     for index in 0..backups.len() {
@@ -145,6 +148,13 @@ mod tests {
         assert!(!is_same(&of("app", "/test/app.db", "host", 2)));
         assert!(!is_same(&of("app", "/test/app.db", "host", 1)));
         assert!(!is_same(&of("app", "/data/app.db", "other", 2)));
+        // Two machines cloned from one.
+        let derived = |server| Provenance {
+            database_guid: Guid::named(Guid::NIL, b"database"),
+            ..of("app", "/data/app.db", server, 1)
+        };
+        assert!(derived("host").is_same_database(&derived("host")));
+        assert!(!derived("host").is_same_database(&derived("clone")));
         let mut stranger = original.clone();
         stranger.family_guid = Guid::from_stored([9; 16]);
         assert!(!is_same(&stranger));

@@ -266,6 +266,7 @@ messages! {
     50100, 10, cut_database_read(file, expected, found), "Warning: the header of '{file}' says {expected} bytes, but the file has {found}: it is truncated. Only what exists is read.";
     50101, 16, sqlbackup_failed(code), "The command of SQL Backup failed with exit code {code}; its report says why. To go on after that, take the code in a variable: sqlbackup '...', @exitcode OUTPUT.";
     50102, 16, base_on_target(database, device), "The differential backup of '{database}' is refused: it would overwrite '{device}', which holds the full backup that it counts from, and could never be restored. Append it, or write it to another file.";
+    50103, 16, base_lost_meanwhile(database, reason), "The differential backup of '{database}' is complete, but its full backup was removed while it was made ({reason}): without a copy of that it can never be restored. Make a full backup.";
 }
 
 // What statements report besides SQL Server's messages.

@@ -87,7 +87,8 @@ fn restores(
     };
     let source = command.source.as_deref().unwrap_or(name);
     let Scan { media, others } = matching(session, command)?;
-    let (full, differential) = newest(&media, source, latest != "LATEST_FULL")?;
+    let mut unfinished = Vec::new();
+    let (full, differential) = newest(&media, source, latest != "LATEST_FULL", &mut unfinished)?;
     let torn = media.iter().filter_map(FoundMedia::torn);
     let torn = torn.map(|file| (&file.path, file.defect.clone().unwrap_or_default()));
     let others = others.iter().filter(|other| other.may_be_medium);
@@ -96,7 +97,7 @@ fn restores(
         let path = path.display();
         format!("'{path}' may hold a newer backup, and cannot be read: {why}")
     });
-    let warnings = warnings.collect();
+    let warnings = warnings.chain(unfinished).collect();
     let of = |(medium, position): Place| restore(&files(&media[medium]), Some(position));
     let restores = match differential {
         None => vec![of(full)],
@@ -173,6 +174,7 @@ fn newest(
     media: &[FoundMedia],
     source: &str,
     with_differential: bool,
+    unfinished: &mut Vec<String>,
 ) -> Result<(Place, Option<Place>), String> {
     let (places, sets) = retention::chain_sets(media);
     let chains = Chains::of(&sets);
@@ -196,14 +198,7 @@ fn newest(
         .iter()
         .map(|index| found(*index).of.clone())
         .collect();
-    let databases = named_databases(&of);
-    if databases.len() > 1 {
-        let names: Vec<String> = databases.into_iter().map(|(name, _)| name).collect();
-        return Err(format!(
-            "These files hold backups of several databases: {}. Name only those of one.",
-            names.join(", ")
-        ));
-    }
+    one_database(&of)?;
     let now = Now::here().utc;
     let is_future = |index: &&usize| {
         sets[**index]
@@ -221,21 +216,38 @@ fn newest(
     let newest = chains.newest_among(wanted.iter().copied());
     let newest = newest.ok_or_else(none)?;
     for index in wanted {
-        match chains.verdict(index) {
-            Ok(()) | Err(Why::Obstacle(Obstacle::Incomplete)) => {}
-            Err(why) if is_newer(&sets[index], &sets[newest]) => {
-                return Err(format!(
-                    "{} would give a newer state than the others, but {why}. For the older state, leave it out.",
-                    name(index)
-                ));
-            }
-            Err(_) => {}
+        let Err(why) = chains.verdict(index) else {
+            continue;
+        };
+        if !is_newer(&sets[index], &sets[newest]) {
+            continue;
+        }
+        let newer = format!(
+            "{} would give a newer state than the others, but {why}",
+            name(index)
+        );
+        match why {
+            // It may be running now.
+            Why::Obstacle(Obstacle::Incomplete) => unfinished.push(newer),
+            _ => return Err(format!("{newer}. For the older state, leave it out.")),
         }
     }
     let path = chains.path(newest).map_err(ToString::to_string)?;
     let second = path.get(1).map(|index| places[*index]);
     let first = path.first().ok_or_else(none)?;
     Ok((places[*first], second))
+}
+
+fn one_database(of: &[Provenance]) -> Result<(), String> {
+    let databases = named_databases(of);
+    if databases.len() <= 1 {
+        return Ok(());
+    }
+    let names: Vec<String> = databases.into_iter().map(|(name, _)| name).collect();
+    Err(format!(
+        "These files hold backups of several databases: {}. Name only those of one.",
+        names.join(", ")
+    ))
 }
 
 /// One file of each family.

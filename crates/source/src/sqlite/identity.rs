@@ -4,7 +4,8 @@
 //! `SQLite` preserves them. A file without them gets identities that are a pure function of the
 //! machine and the file's path, so that a backup identifies it the same way every time without
 //! writing to it. A machine without an identity of its own, such as a container from an image without
-//! `/etc/machine-id`, is replaced by the file itself: its inode and when it was created.
+//! `/etc/machine-id`, is replaced by the file itself: its inode and when it was created. Cloned machines share
+//! their identity, so what is derived from it ([`Guid::is_named`]) proves nothing across machines.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
@@ -41,13 +42,17 @@ impl FileIdentity {
     /// Opens nothing, so it is safe for databases in use; `path` must be absolute and free of links
     /// for a stable result.
     pub fn of(path: &Path) -> Self {
+        let named = |space: Guid, name: &[u8]| match machine(Path::new(MACHINE_ID)) {
+            Some(_) => Guid::named(space, name),
+            None => Guid::named(space, name).custom(),
+        };
         let family_guid = attribute(path, FAMILY_ATTRIBUTE).unwrap_or_else(|| {
             let machine = machine(Path::new(MACHINE_ID)).unwrap_or_else(|| file_itself(path));
             let machine = Guid::named(Guid::from_stored(SPACE), &machine);
-            Guid::named(machine, path.as_os_str().as_encoded_bytes())
+            named(machine, path.as_os_str().as_encoded_bytes())
         });
-        let database_guid = attribute(path, DATABASE_ATTRIBUTE)
-            .unwrap_or_else(|| Guid::named(family_guid, b"database"));
+        let database_guid =
+            attribute(path, DATABASE_ATTRIBUTE).unwrap_or_else(|| named(family_guid, b"database"));
         Self {
             family_guid,
             database_guid,

@@ -142,6 +142,39 @@ fn base_of_rehearsal(
     }
 }
 
+/// Looks once more for the media of the base, now that the differential is complete: somebody may have deleted
+/// them meanwhile.
+pub(super) fn look_again(
+    session: &mut Session,
+    base: Guid,
+    options: &BackupOptions,
+    database: &str,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let gone = match options.base.as_slice() {
+        [] => {
+            let past = past(session, base)?;
+            let found = past.as_ref().map(|past| Looker::default().look(past));
+            match found {
+                Some(Presence::Gone(reason)) => Some(reason),
+                _ => None,
+            }
+        }
+        named => match named_media_hold(named, base) {
+            Ok(()) => None,
+            Err(failure) => failure
+                .messages
+                .into_iter()
+                .next()
+                .map(|message| message.text),
+        },
+    };
+    if let Some(reason) = gone {
+        sink.message(table::base_lost_meanwhile(database, reason));
+    }
+    Ok(())
+}
+
 /// Refuses media that the backup would overwrite with its own base on them: it could never be restored.
 ///
 /// # Errors

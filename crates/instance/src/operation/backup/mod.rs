@@ -192,6 +192,9 @@ impl BackupOperation<'_> {
         let is_remembered = self.remember(&report, new_base, &request, sink);
         if is_discarded {
             sink.message(table::nothing_kept());
+        } else if let BackupKind::Differential(base) = &request.kind {
+            let name = &self.record.name;
+            base::look_again(self.session, base.set_guid, self.options, name, sink)?;
         }
         sink.message(timing::closing(
             self.options.operation(),
