@@ -115,6 +115,41 @@ fn a_differential_does_not_overwrite_its_own_base() {
 }
 
 #[test]
+fn a_differential_whose_base_is_deleted_meanwhile_does_not_succeed() {
+    let place = Place::new();
+    let change = rusqlite::Connection::open(place.path("app.db")).expect("a connection");
+    let script = "CREATE TABLE more AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 2000) \
+                  SELECT randomblob(1000) AS b FROM n";
+    place.succeed(&["backup", "app.db", "--to", "f.bak"]);
+    change.execute_batch(script).expect("changes");
+    drop(change);
+    let arguments = [
+        "backup",
+        "app.db",
+        "--to",
+        "d.bak",
+        "--differential",
+        "--base",
+        "f.bak",
+    ];
+    let slow = ["--max-write-rate", "2"];
+    let mut command = place.command(&[&arguments[..], &slow].concat());
+    let running = command
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("a backup");
+    while !place.path("d.bak.windlass-new").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    std::fs::remove_file(place.path("f.bak")).expect("the base");
+    let ended = running.wait_with_output().expect("its end");
+    let err = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{err}");
+    assert!(err.contains("Msg 50103"), "{err}");
+}
+
+#[test]
 fn a_differential_finds_its_base_without_an_instance() {
     let place = Place::new();
     place.succeed(&["backup", "app.db", "--to", "f.bak"]);

@@ -91,6 +91,11 @@ fn restores(
     let (full, differential) = newest(&media, source, latest != "LATEST_FULL", &mut unfinished)?;
     let torn = media.iter().filter_map(FoundMedia::torn);
     let torn = torn.map(|file| (&file.path, file.defect.clone().unwrap_or_default()));
+    let empty = media.iter().filter(|media| media.sets.is_empty());
+    unfinished.extend(empty.flat_map(|media| &media.files).map(|file| {
+        let path = file.path.display();
+        format!("'{path}' begins as a medium, and no backup set can be found on it")
+    }));
     let others = others.iter().filter(|other| other.may_be_medium);
     let others = others.map(|other| (&other.path, other.reason.clone()));
     let warnings = torn.chain(others).map(|(path, why)| {

@@ -19,7 +19,7 @@ use windlass_catalog::{BackedUp, Base, DatabaseRecord, PastBackup, Provenance};
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType};
 use windlass_pipeline::{
-    DifferentialBase, DigestFile, MediaRequest, MediaSet, Overwrite, SetEntry, digests,
+    BackupKind, DifferentialBase, DigestFile, MediaRequest, MediaSet, Overwrite, SetEntry, digests,
     extract_digests,
 };
 
@@ -142,37 +142,53 @@ fn base_of_rehearsal(
     }
 }
 
+/// The base of a differential whose media are there when it begins; `None` if they are not, which was told.
+pub(super) fn seen(
+    session: &mut Session,
+    kind: &BackupKind,
+    options: &BackupOptions,
+) -> Result<Option<Guid>, Failure> {
+    let BackupKind::Differential(base) = kind else {
+        return Ok(None);
+    };
+    let is_there = gone(session, base.set_guid, options)?.is_none();
+    Ok(is_there.then_some(base.set_guid))
+}
+
 /// Looks once more for the media of the base, now that the differential is complete: somebody may have deleted
 /// them meanwhile.
+///
+/// # Errors
+/// What is gone.
 pub(super) fn look_again(
+    session: &mut Session,
+    seen: Option<Guid>,
+    options: &BackupOptions,
+    database: &str,
+) -> Result<(), Failure> {
+    let gone = seen.map(|base| gone(session, base, options)).transpose()?;
+    match gone.flatten() {
+        Some(reason) => Err(table::base_lost_meanwhile(database, reason).into()),
+        None => Ok(()),
+    }
+}
+
+/// Why the media of a base cannot be used, if that is certain.
+fn gone(
     session: &mut Session,
     base: Guid,
     options: &BackupOptions,
-    database: &str,
-    sink: &mut dyn Sink,
-) -> Result<(), Failure> {
-    let gone = match options.base.as_slice() {
-        [] => {
-            let past = past(session, base)?;
-            let found = past.as_ref().map(|past| Looker::default().look(past));
-            match found {
-                Some(Presence::Gone(reason)) => Some(reason),
-                _ => None,
-            }
-        }
-        named => match named_media_hold(named, base) {
-            Ok(()) => None,
-            Err(failure) => failure
-                .messages
-                .into_iter()
-                .next()
-                .map(|message| message.text),
-        },
-    };
-    if let Some(reason) = gone {
-        sink.message(table::base_lost_meanwhile(database, reason));
+) -> Result<Option<String>, Failure> {
+    if !options.base.is_empty() {
+        let held = named_media_hold(&options.base, base).err();
+        let message = held.and_then(|failure| failure.messages.into_iter().next());
+        return Ok(message.map(|message| message.text));
     }
-    Ok(())
+    let past = past(session, base)?;
+    match past.as_ref().map(|past| Looker::default().look(past)) {
+        Some(Presence::Gone(reason)) => Ok(Some(reason)),
+        _ => Ok(None),
+    }
 }
 
 /// Refuses media that the backup would overwrite with its own base on them: it could never be restored.

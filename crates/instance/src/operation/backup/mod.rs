@@ -180,6 +180,7 @@ impl BackupOperation<'_> {
             integrity,
             ..self.request(media, kind)?
         };
+        let seen = base::seen(self.session, &request.kind, self.options)?;
         let failures = Instance::device_failures();
         let watch = self.watch(sink);
         let (report, new_base) = windlass_pipeline::backup_undecided(&request, snapshot, &watch)?;
@@ -192,9 +193,8 @@ impl BackupOperation<'_> {
         let is_remembered = self.remember(&report, new_base, &request, sink);
         if is_discarded {
             sink.message(table::nothing_kept());
-        } else if let BackupKind::Differential(base) = &request.kind {
-            let name = &self.record.name;
-            base::look_again(self.session, base.set_guid, self.options, name, sink)?;
+        } else {
+            base::look_again(self.session, seen, self.options, &self.record.name)?;
         }
         sink.message(timing::closing(
             self.options.operation(),
