@@ -267,6 +267,7 @@ messages! {
     50101, 16, sqlbackup_failed(code), "The command of SQL Backup failed with exit code {code}; its report says why. To go on after that, take the code in a variable: sqlbackup '...', @exitcode OUTPUT.";
     50102, 16, base_on_target(database, device), "The differential backup of '{database}' is refused: it would overwrite '{device}', which holds the full backup that it counts from, and could never be restored. Append it, or write it to another file.";
     50103, 16, base_lost_meanwhile(database, reason), "The differential backup of '{database}' is complete, but its full backup was removed while it was made ({reason}): without a copy of that it can never be restored. Make a full backup.";
+    50104, 16, no_instance(folder), "There is no instance in '{folder}', and this command makes none. Check the name, or WINDLASS_INSTANCE and the settings file.";
 }
 
 // What statements report besides SQL Server's messages.

@@ -21,7 +21,7 @@ use std::path::Path;
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_catalog::Drive;
+use windlass_catalog::{Drive, FILE_NAME};
 use windlass_device::DeviceAddress;
 use windlass_instance::operation::DeviceName;
 use windlass_instance::{BatchEnd, Failure, Instance, Session};
@@ -98,6 +98,26 @@ pub(crate) fn session(common: &Common, console: &mut Console) -> Option<Session>
             None
         }
     }
+}
+
+/// As [`session`], for a command that looks at what there is: a mistyped name makes no new instance, in which all
+/// is well.
+pub(crate) fn existing_session(common: &Common, console: &mut Console) -> Option<Session> {
+    is_there(common, console)
+        .then(|| session(common, console))
+        .flatten()
+}
+
+/// Whether the instance of the command line exists, if it names one; reports if it does not.
+pub(crate) fn is_there(common: &Common, console: &mut Console) -> bool {
+    let Some(folder) = common.instance.as_deref() else {
+        return true;
+    };
+    let is_there = !matches!(folder.join(FILE_NAME).try_exists(), Ok(false));
+    if !is_there {
+        console.message(table::no_instance(folder.display()));
+    }
+    is_there
 }
 
 /// As [`session`], for a command that may be a dry run: then on a copy of the instance's data.

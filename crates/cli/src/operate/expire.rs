@@ -6,7 +6,7 @@ use windlass_instance::retention::{Decision, FoundFile, FoundMedia, Policy};
 
 use super::{ExpireArguments, texts};
 use crate::args::Common;
-use crate::command::{Outcome, failed, misused, refused, session_for};
+use crate::command::{Outcome, failed, is_there, misused, refused, session_for};
 use crate::output::{Console, Layout, message_line};
 
 /// Runs the command.
@@ -16,6 +16,9 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
         Err(error) => return misused(&error),
     };
     let mut console = Console::new(common.json, Layout::Table);
+    if !is_there(common, &mut console) {
+        return Outcome::Failed;
+    }
     let Some(mut session) = session_for(arguments.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };

@@ -10,7 +10,7 @@ use windlass_instance::{Column, ColumnType, ResultSet, Value};
 use super::HistoryArguments;
 use super::report::Subjects;
 use crate::args::Common;
-use crate::command::{Outcome, misused, session};
+use crate::command::{Outcome, existing_session, misused};
 use crate::output::{Console, Layout};
 
 /// Parses a period as minutes, hours or days; returns minutes.
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
         return misused("the backup history needs --instance");
     }
     let mut console = Console::new(common.json, Layout::Table);
-    let Some(mut session) = session(common, &mut console) else {
+    let Some(mut session) = existing_session(common, &mut console) else {
         return Outcome::Failed;
     };
     let catalog = session.instance().catalog();

@@ -21,7 +21,7 @@ use super::MetricsArguments;
 use super::history::{kind, seconds};
 use super::settings::Settings;
 use crate::args::Common;
-use crate::command::{Outcome, failed, misused, session};
+use crate::command::{Outcome, existing_session, failed, misused};
 use crate::output::{Console, Layout, message_line, result_text};
 
 /// Runs the command.
@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &MetricsArguments, common: &Common) -> Outcome {
         return misused("the metrics need --instance");
     }
     let mut console = Console::new(common.json, Layout::Table);
-    let Some(session) = session(common, &mut console) else {
+    let Some(session) = existing_session(common, &mut console) else {
         return Outcome::Failed;
     };
     let server = &session.instance().identity().server;

@@ -7,7 +7,7 @@ use windlass_instance::BatchEnd;
 
 use super::TopArguments;
 use crate::args::Common;
-use crate::command::{Outcome, misused, session};
+use crate::command::{Outcome, existing_session, misused};
 use crate::output::{Console, Layout};
 
 const QUERY: &str = "SELECT session_id, command, database_name, percent_complete, \
@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &TopArguments, common: &Common) -> Outcome {
         return misused("watching needs --instance");
     }
     let mut console = Console::new(common.json, Layout::Table);
-    let Some(mut session) = session(common, &mut console) else {
+    let Some(mut session) = existing_session(common, &mut console) else {
         return Outcome::Failed;
     };
     let stop = session.cancel_flag();

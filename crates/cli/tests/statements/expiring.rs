@@ -172,6 +172,7 @@ fn a_backup_that_may_not_be_read_keeps_the_older_ones() {
     let secret = fs::Permissions::from_mode(0o600);
     fs::set_permissions(place.path("temp/3.bak"), secret).expect("its mode");
     let arguments = ["expire", "temp", "--last", "1", "--delete"];
+    run_as(&place, 54_321, &["sql", "-Q", "SELECT 1"]);
     let Some(run) = run_as(&place, 54_321, &arguments) else {
         return;
     };

@@ -468,3 +468,53 @@ fn remove_all(place: &Place, name: &str) {
         }
     }
 }
+
+/// A cut-off end may be a killed append, a flipped bit is damage: what it hides may be newer.
+#[test]
+fn damage_behind_the_complete_sets_is_no_unfinished_backup() {
+    let place = Place::new();
+    nights(&place);
+    let whole = std::fs::read(place.path("n.bak")).expect("a medium");
+    let mut refused = 0;
+    for back in (1..60_000).step_by(1901) {
+        let mut flipped = whole.clone();
+        let at = flipped.len() - back;
+        flipped[at] ^= 1;
+        std::fs::write(place.path("n.bak"), flipped).expect("a medium");
+        let run = place.run(&["restore", "n.bak", "--to", "copy.db", "--replace"]);
+        match run.code {
+            Some(0) => assert_eq!(rows(&place.path("copy.db")), 200, "{at}: {}", run.err),
+            _ => refused += 1,
+        }
+    }
+    assert!(refused > 0);
+    std::fs::write(place.path("n.bak"), &whole[..whole.len() - 5000]).expect("a medium");
+    place.succeed(&["restore", "n.bak", "--to", "copy.db", "--replace"]);
+    assert_eq!(rows(&place.path("copy.db")), 300);
+}
+
+#[test]
+fn a_folder_with_a_file_that_may_be_a_newer_backup_is_not_said_to_be_well() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("d")).expect("a folder");
+    place.succeed(&["backup", "app.db", "--to", "d/1.bak"]);
+    place.succeed(&["check", "--media", "d"]);
+    std::fs::write(place.path("d/2.bak"), "").expect("a file");
+    assert_eq!(place.run(&["check", "--media", "d"]).code, Some(3));
+}
+
+#[test]
+fn a_look_at_an_instance_that_does_not_exist_fails_and_makes_none() {
+    let place = Place::new();
+    for command in [
+        &["history", "--rpo", "24h"][..],
+        &["report"],
+        &["metrics"],
+        &["expire", ".", "--last", "1", "--delete"],
+    ] {
+        let run = place.run(&[command, &["--instance", "typo"]].concat());
+        assert_eq!(run.code, Some(1), "{command:?}: {}", run.err);
+        assert!(run.err.contains("There is no instance"), "{}", run.err);
+    }
+    assert!(!place.path("typo").exists());
+}

@@ -157,6 +157,7 @@ fn the_page_is_one_file_with_charts_of_each_database() {
     // Of the last day there is no gap of `app` but the end of one.
     let short = place.succeed(&["report", "app", "--instance", &instance, "--days", "1"]);
     assert_eq!(short.out.matches(" over ").count(), 1, "{}", short.out);
+    place.succeed(&["sql", "--instance", "new", "-Q", "SELECT 1"]);
     let empty = place.succeed(&["report", "--instance", "new", "--to", "e.html"]);
     assert!(empty.out.contains("none"), "{}", empty.out);
     let failed = place.run(&["report", "--instance", &instance, "--to", "nosuch/r.html"]);

@@ -34,7 +34,13 @@ impl Place {
     fn run(&self, request: &BackupRequest) {
         let options = SnapshotOptions::default();
         let snapshot = SqliteSnapshot::open(&self.path("db"), &options).unwrap();
-        windlass_pipeline::backup(request, Box::new(snapshot), &Unobserved).unwrap();
+        let mut request = request.clone();
+        request.requester.server = crate::Instance::open(None)
+            .unwrap()
+            .identity()
+            .server
+            .clone();
+        windlass_pipeline::backup(&request, Box::new(snapshot), &Unobserved).unwrap();
     }
 
     /// Makes a copy-only backup to new media.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use windlass_catalog::Provenance;
 use windlass_instance::chain::{Chains, is_newer};
 use windlass_instance::provenance::named_databases;
-use windlass_instance::retention::{self, Scan};
+use windlass_instance::retention::{self, FoundOther, Scan};
 
 use super::verdict::{Reason, State, Subject, Verdict};
 use super::{Limits, is_asked, rest};
@@ -82,7 +82,8 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
 
 /// The findings beside the databases that have backups.
 fn others(asked: &[String], names: &[&str], scan: &Scan) -> Subject {
-    let mut unseen = scan.others.iter().filter(|file| file.is_unknown);
+    let is_unseen = |file: &&FoundOther| file.is_unknown || file.may_be_medium;
+    let mut unseen = scan.others.iter().filter(is_unseen);
     if let Some(file) = unseen.next() {
         // What cannot be read may be the backup that is missing.
         let text = format!("'{}' cannot be read: {}", file.path.display(), file.reason);

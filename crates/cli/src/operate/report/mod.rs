@@ -23,7 +23,7 @@ use windlass_report::Table;
 
 use super::ReportArguments;
 use crate::args::Common;
-use crate::command::{Outcome, failed, misused, session};
+use crate::command::{Outcome, existing_session, failed, misused};
 use crate::output::{Console, Layout, message_line, result_json, result_line, result_text};
 pub(super) use subject::Subjects;
 
@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
         return misused("the report needs --instance");
     };
     let mut console = Console::new(common.json, Layout::Table);
-    let Some(mut session) = session(common, &mut console) else {
+    let Some(mut session) = existing_session(common, &mut console) else {
         return Outcome::Failed;
     };
     let catalog = session.instance().catalog();

@@ -79,7 +79,8 @@ struct Inventory {
     devices: Vec<Vec<DeviceAddress>>,
     found: Vec<Found>,
     chain: Vec<ChainSet>,
-    trouble: Vec<Message>,
+    /// Devices with damage behind their complete sets, where a newer one may be, and the damage.
+    damage: Vec<(String, String)>,
     /// Media whose header is all that can be read.
     without_sets: Vec<DeviceAddress>,
 }
@@ -175,32 +176,34 @@ impl Inventory {
             devices: Vec::new(),
             found: Vec::new(),
             chain: Vec::new(),
-            trouble: Vec::new(),
+            damage: Vec::new(),
             without_sets: Vec::new(),
         };
         for (media, (media_set, group)) in groups.into_iter().enumerate() {
             let opened = MediaSet::open(&group)?;
             let sets = opened.sets();
+            let damage = opened.trouble();
+            let damage = damage.filter(|(_, trouble)| !trouble.is_truncation());
             if sets.is_empty() {
                 inventory.without_sets.extend(group.first().cloned());
             }
             for entry in sets {
                 let set = entry.configuration;
                 let mut chain = ChainSet::of(&set, entry.is_complete).on(media_set, set.position);
+                if let Some((device, trouble)) = damage
+                    && !entry.is_complete
+                {
+                    chain.obstacle =
+                        Some(Obstacle::Media(format!("'{device}' is damaged: {trouble}")));
+                }
                 if let Some(partly) = opened.partly_finished(set.position) {
                     chain.obstacle = Some(Obstacle::Partly(partly));
                 }
                 inventory.chain.push(chain);
                 inventory.found.push(Found { media, set });
             }
-            if let Some((device, trouble)) = opened
-                .trouble()
-                .filter(|(_, trouble)| !trouble.is_truncation())
-            {
-                inventory
-                    .trouble
-                    .push(table::unreadable_behind_sets(device, trouble));
-            }
+            let damage = damage.map(|(device, trouble)| (device.to_owned(), trouble.to_string()));
+            inventory.damage.extend(damage);
             inventory.devices.push(group);
         }
         Ok(inventory)
@@ -405,7 +408,13 @@ impl Inventory {
             };
             return Err(table::newer_set_needs(self.name_of(index), needs).into());
         }
-        Ok(())
+        match self.damage.first() {
+            Some((device, trouble)) => {
+                let behind = format!("what follows the backup sets of '{device}'");
+                Err(table::newer_set_unusable(behind, trouble).into())
+            }
+            None => Ok(()),
+        }
     }
 
     fn refusal(&self, chains: &Chains<'_>, wanted: &[usize]) -> Failure {
@@ -439,7 +448,7 @@ impl Inventory {
 
     /// Reports which sets are used and which are left out.
     fn reported(&self, steps: &[usize], why: &str, left_out: &[(usize, String)]) -> Vec<Message> {
-        let mut notes = self.trouble.clone();
+        let mut notes = Vec::new();
         if self.found.len() == steps.len() {
             return notes;
         }
