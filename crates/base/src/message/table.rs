@@ -350,7 +350,6 @@ texts! {
     trace(line), "{line}";
     transaction_aborted(), "The transaction was rolled back (XACT_ABORT is ON).";
     transaction_left_open(), "The transaction that was still open at the end of the session was rolled back.";
-    unreadable_behind_sets(device, trouble), "'{device}': data after the listed sets cannot be read, possibly newer sets: {trouble}.";
     writers_wait(database, size, seconds, because), "Writers of '{database}' ({size}) wait until the backup has read it, for about {seconds:.0} seconds: no temporary copy is made ({because}).";
     written_damaged(finding), "Damaged, and written unchanged: {finding}.";
 }
