@@ -2,9 +2,11 @@
 //!
 //! The family GUID alone does not say it, because everything restored from a database's backups shares it: a
 //! test copy would take the place of the original. Two backups are of one database if family, name and the
-//! path of its first file are equal, and either its GUID (a restore makes a new one; one that is only derived
-//! from the machine's identity does not count, because cloned machines share it) or its server. So a database that was restored over itself is the same, and so is one in a container that gets a new host name
-//! every time. In doubt two databases are told apart: then more is kept, and less is called backed up.
+//! path of its first file are equal, and either its GUID or its server. So a database that was restored over
+//! itself is the same, and so is one in a container that gets a new host name every time. Two kinds of GUID
+//! prove nothing: one that is only derived from the machine's identity, because cloned machines share it, and
+//! one that is the family's, as a page-engine database's is, because every copy of its files has it.
+//! In doubt two databases are told apart: then more is kept, and less is called backed up.
 //!
 //! The search for a differential's base, the restore of the newest state, retention, and what is said of a
 //! history or a folder all use this rule.
@@ -29,6 +31,12 @@ impl Provenance {
     /// Whether both are of one database.
     pub fn is_same_database(&self, other: &Self) -> bool {
         databases([self, other]).len() == 1
+    }
+
+    /// What no other database has, wherever it runs.
+    fn own_guid(&self) -> Option<Guid> {
+        let guid = self.database_guid;
+        (!guid.is_named() && guid != self.family_guid).then_some(guid)
     }
 
     fn key(&self) -> (Guid, String, &str) {
@@ -68,10 +76,8 @@ pub fn databases<'a>(backups: impl IntoIterator<Item = &'a Provenance>) -> Vec<V
         parents: (0..backups.len()).collect(),
     };
     groups.join(backups.iter().map(|of| (of.key(), &of.server)));
-    // What is only derived from machine and path is equal on machines that were cloned.
-    let proof = |of: &&Provenance| (!of.database_guid.is_named()).then_some(of.database_guid);
     let proven = backups.iter().enumerate();
-    groups.join(proven.map(|(index, of)| (of.key(), proof(of).ok_or(index))));
+    groups.join(proven.map(|(index, of)| (of.key(), of.own_guid().ok_or(index))));
     let mut of_first: HashMap<usize, usize> = HashMap::new();
     let mut databases: Vec<Vec<usize>> = Vec::new();
     for index in 0..backups.len() {
@@ -155,6 +161,13 @@ mod tests {
         };
         assert!(derived("host").is_same_database(&derived("host")));
         assert!(!derived("host").is_same_database(&derived("clone")));
+        // The files of a page-engine database, copied to another machine.
+        let engine = |server| Provenance {
+            database_guid: Guid::NIL,
+            ..of("app", "/data/app.mdf", server, 1)
+        };
+        assert!(engine("host").is_same_database(&engine("host")));
+        assert!(!engine("host").is_same_database(&engine("other")));
         let mut stranger = original.clone();
         stranger.family_guid = Guid::from_stored([9; 16]);
         assert!(!is_same(&stranger));
