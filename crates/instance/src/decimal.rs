@@ -69,6 +69,56 @@ impl Decimal {
         Self::new(self.unscaled.checked_mul(other.unscaled)?, scale)
     }
 
+    /// The quotient with `scale` places, the rest cut off; `None` on overflow or if `other` is zero.
+    pub(crate) fn quotient(self, other: Self, scale: u8) -> Option<Self> {
+        let shift = i32::from(scale) + i32::from(other.scale) - i32::from(self.scale);
+        let mut quotient = self.unscaled.checked_div(other.unscaled)?;
+        if shift < 0 {
+            let unit = power(u8::try_from(-shift).ok()?)?;
+            return Self::new(quotient / unit, scale);
+        }
+        let mut rest = self.unscaled.checked_rem(other.unscaled)?;
+        for _ in 0..shift {
+            rest = rest.checked_mul(10)?;
+            quotient = quotient
+                .checked_mul(10)?
+                .checked_add(rest / other.unscaled)?;
+            rest %= other.unscaled;
+        }
+        Self::new(quotient, scale)
+    }
+
+    /// Whether it has at most `precision` digits.
+    pub(crate) fn fits(self, precision: u8) -> bool {
+        power(precision).is_none_or(|limit| self.unscaled.unsigned_abs() < limit.unsigned_abs())
+    }
+
+    pub(crate) fn scale(self) -> u8 {
+        self.scale
+    }
+
+    /// Number of digits, at least those after the point.
+    pub(crate) fn precision(self) -> u8 {
+        let digits = self.unscaled.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
+        u8::try_from(digits).unwrap_or(DIGITS_MAX).max(self.scale)
+    }
+
+    pub(crate) fn unscaled(self) -> i128 {
+        self.unscaled
+    }
+
+    /// The number `unscaled` divided by ten to the power `scale`.
+    pub(crate) fn scaled(unscaled: i128, scale: u8) -> Option<Self> {
+        Self::new(unscaled, scale)
+    }
+
+    pub(crate) fn compare(self, other: Self) -> std::cmp::Ordering {
+        match self.aligned(other) {
+            Some((left, right, _)) => left.cmp(&right),
+            None => self.to_f64().total_cmp(&other.to_f64()),
+        }
+    }
+
     /// The quotient; `None` on overflow or if `other` is zero.
     pub fn divided_by(self, other: Self) -> Option<Self> {
         let scale = DIVISION_SCALE.max(self.scale);

@@ -32,6 +32,17 @@ impl Failure {
         }
     }
 
+    /// The same failure, raised at `line`, if its messages have no line yet.
+    #[must_use]
+    pub(crate) fn at_line(mut self, line: u32) -> Self {
+        for message in &mut self.messages {
+            if message.line == 0 {
+                message.line = line;
+            }
+        }
+        self
+    }
+
     /// Reports what a successful statement lost.
     pub fn of_loss(messages: Vec<Message>) -> Self {
         Self {

@@ -68,6 +68,7 @@ pub use names::{Drives, NameError, absolute, logical_name};
 pub use outcome::{Collected, Column, ColumnType, Completed, Event, Progress, ResultSet, Sink};
 pub use rehearsal::{Estimate, Rehearsal};
 pub use session::{BatchEnd, Session};
-pub use tsql::expression::{Environment, Which, assign, convert, evaluate};
+pub use tsql::environment::{Environment, Which};
+pub use tsql::expression::{assign, convert};
 pub use tsql::variables::Variables;
 pub use value::Value;

@@ -23,10 +23,16 @@ pub enum ColumnType {
     BigInt,
     /// `numeric(precision, 0)`
     Numeric(u8),
+    /// `numeric(precision, scale)`
+    Decimal(u8, u8),
+    /// `money`
+    Money,
     /// `float`
     Float,
-    /// `nvarchar(length)`
+    /// `nvarchar(length)`; 0 for `max`, as in the following types
     NVarChar(u16),
+    /// `varchar(length)`
+    VarChar(u16),
     /// `nchar(length)`
     NChar(u16),
     /// `varbinary(length)`
@@ -35,6 +41,12 @@ pub enum ColumnType {
     UniqueIdentifier,
     /// `datetime`
     DateTime,
+    /// `datetime2(7)`
+    DateTime2,
+    /// `date`
+    Date,
+    /// `time(7)`
+    Time,
     /// What SQLite returns: every value has its own type.
     Any,
 }
@@ -50,6 +62,8 @@ impl ColumnType {
                 | Self::Int
                 | Self::BigInt
                 | Self::Numeric(_)
+                | Self::Decimal(..)
+                | Self::Money
                 | Self::Float
         )
     }

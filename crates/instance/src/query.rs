@@ -3,7 +3,7 @@
 //! The connection is opened when a statement first needs it and behaves as in any other SQLite program:
 //! writes, checkpoints and temporary tables are the user's own. It has the catalog's views as `sys` and
 //! `msdb`, see [`views`]. Without a user database (`master`, `msdb`, `tempdb`) it is an empty database
-//! in memory that cannot be written, so that nothing is created only to be lost.
+//! in memory; the executor refuses to write there, so that nothing is created only to be lost.
 //!
 //! Invariant: [`Queries::release`] closes the connection before anything else opens or replaces one
 //! of its files.
@@ -12,19 +12,18 @@ mod views;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rusqlite::functions::FunctionFlags;
-use rusqlite::types::{Value as SqliteValue, ValueRef};
 use rusqlite::{Connection, OpenFlags};
 use windlass_base::message::table;
 use windlass_catalog::Catalog;
 
+use crate::Failure;
 use crate::engine::OpenDatabases;
 use crate::message_of::os_error;
-use crate::tsql::expression::sqlite_function;
-use crate::{Failure, Identity, Value};
+use crate::tsql::bind::TEMPORARY;
+use crate::tsql::program::Program;
 
 /// How long a statement waits for another program's lock unless `SET LOCK_TIMEOUT` says otherwise.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,52 +31,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many steps SQLite's virtual machine makes between two checks for cancellation.
 const STEPS_BETWEEN_LOOKS: i32 = 1000;
 
-/// The T-SQL functions that SQLite lacks and queries may call.
-const FUNCTIONS: &[&str] = &[
-    "GETDATE",
-    "GETUTCDATE",
-    "SYSDATETIME",
-    "SYSUTCDATETIME",
-    "NEWID",
-    "YEAR",
-    "MONTH",
-    "DAY",
-    "LEN",
-    "DATALENGTH",
-    "LEFT",
-    "RIGHT",
-    "CHARINDEX",
-    "REPLICATE",
-    "SPACE",
-    "STUFF",
-    "REVERSE",
-    "QUOTENAME",
-    "STR",
-    "CEILING",
-    "FLOOR",
-    "POWER",
-    "SQRT",
-    "ISNUMERIC",
-    "ISDATE",
-    "EOMONTH",
-    "DATEADD",
-    "DATEDIFF",
-    "DATEDIFF_BIG",
-    "DATENAME",
-    "DATEPART",
-    "TSQL_CONVERT",
-    "TSQL_TRY_CONVERT",
-    "TSQL_FORMAT",
-];
-
-/// The functions about server and login that queries may call.
-const IDENTITY_FUNCTIONS: &[&str] = &[
-    "SERVERPROPERTY",
-    "HOST_NAME",
-    "SUSER_SNAME",
-    "SUSER_NAME",
-    "ORIGINAL_LOGIN",
-];
+/// Distinguishes the temporary databases of sessions in one process.
+static SESSIONS: AtomicU64 = AtomicU64::new(0);
 
 /// The current database and the connection to it.
 pub(crate) struct Queries {
@@ -88,7 +43,11 @@ pub(crate) struct Queries {
     encoding: Option<String>,
     depth: u32,
     lock_timeout: Duration,
-    identity: Identity,
+    /// What the connection's functions compute.
+    pub(crate) program: Program,
+    /// Keeps the database of temporary tables while no other connection is open.
+    temporary: Option<Connection>,
+    temporary_uri: String,
     folder: Option<PathBuf>,
     engines: OpenDatabases,
     cancel: Arc<AtomicBool>,
@@ -118,7 +77,6 @@ impl std::fmt::Debug for Queries {
 impl Queries {
     /// Starts on `master`.
     pub(crate) fn new(
-        identity: Identity,
         folder: Option<PathBuf>,
         engines: OpenDatabases,
         cancel: Arc<AtomicBool>,
@@ -132,7 +90,9 @@ impl Queries {
             encoding: None,
             depth: 0,
             lock_timeout: LOCK_TIMEOUT,
-            identity,
+            program: Program::default(),
+            temporary: None,
+            temporary_uri: String::new(),
             cancel,
         }
     }
@@ -200,7 +160,12 @@ impl Queries {
         Ok(())
     }
 
-    fn open(&self, catalog: &Catalog) -> Result<Connection, Failure> {
+    /// Where the session is, to return to.
+    pub(crate) fn place(&self) -> (String, Home) {
+        (self.name.clone(), self.home.clone())
+    }
+
+    fn open(&mut self, catalog: &Catalog) -> Result<Connection, Failure> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -221,16 +186,32 @@ impl Queries {
         }
         let (folder, engines) = (self.folder.clone(), self.engines.clone());
         views::show(&mut connection, catalog, folder, engines)?;
-        if self.is_system() {
-            connection.pragma_update(None, "query_only", true)?;
-        }
         let cancel = Arc::clone(&self.cancel);
         connection.progress_handler(
             STEPS_BETWEEN_LOOKS,
             Some(move || cancel.load(Ordering::Relaxed)),
         )?;
-        add_functions(&connection, &self.name, &self.identity)?;
+        self.program.register(&connection)?;
+        self.attach_temporary(&connection)?;
         Ok(connection)
+    }
+
+    /// Attaches the session's temporary tables. SQLite only joins databases of one text encoding: beside
+    /// a database in UTF-16 there are no temporary tables.
+    fn attach_temporary(&mut self, connection: &Connection) -> Result<(), Failure> {
+        let encoding: String = connection.pragma_query_value(None, "encoding", |row| row.get(0))?;
+        if !encoding.starts_with("UTF-8") {
+            return Ok(());
+        }
+        if self.temporary.is_none() {
+            let number = SESSIONS.fetch_add(1, Ordering::Relaxed);
+            self.temporary_uri =
+                format!("file:windlass-temporary-{number}?mode=memory&cache=shared");
+            self.temporary = Some(Connection::open(&self.temporary_uri)?);
+        }
+        let attach = format!("ATTACH ?1 AS {TEMPORARY}");
+        connection.execute(&attach, [&self.temporary_uri])?;
+        Ok(())
     }
 
     /// Whether the current database is a system database, without user data.
@@ -329,85 +310,4 @@ fn has_open(connection: &Connection, path: &Path) -> bool {
             .iter()
             .any(|file| crate::absolute(Path::new(file)).is_ok_and(|file| file == path))
     })
-}
-
-fn add_functions(
-    connection: &Connection,
-    database: &str,
-    identity: &Identity,
-) -> rusqlite::Result<()> {
-    for name in IDENTITY_FUNCTIONS {
-        let identity = identity.clone();
-        connection.create_scalar_function(
-            *name,
-            -1,
-            FunctionFlags::SQLITE_UTF8,
-            move |context| {
-                let argument = (!context.is_empty()).then(|| value_of(context.get_raw(0)));
-                Ok(to_sqlite(&identity_function(name, argument, &identity)))
-            },
-        )?;
-    }
-    for name in FUNCTIONS {
-        connection.create_scalar_function(
-            *name,
-            -1,
-            FunctionFlags::SQLITE_UTF8,
-            move |context| {
-                let arguments = (0..context.len())
-                    .map(|index| value_of(context.get_raw(index)))
-                    .collect::<Vec<_>>();
-                sqlite_function(name, arguments)
-                    .map(|value| to_sqlite(&value))
-                    .map_err(|failure| {
-                        let text = failure.messages.first().map(|message| message.text.clone());
-                        rusqlite::Error::UserFunctionError(text.unwrap_or_default().into())
-                    })
-            },
-        )?;
-    }
-    let database = database.to_owned();
-    connection.create_scalar_function("DB_NAME", 0, FunctionFlags::SQLITE_UTF8, move |_| {
-        Ok(database.clone())
-    })
-}
-
-fn identity_function(name: &str, argument: Option<Value>, identity: &Identity) -> Value {
-    match (name, argument) {
-        ("SERVERPROPERTY", Some(property)) => identity.property(&property.to_string()),
-        ("SERVERPROPERTY", None) => Value::Null,
-        ("HOST_NAME", _) => Value::text(&identity.machine),
-        _ => Value::text(&identity.user),
-    }
-}
-
-/// Converts a value of SQLite.
-pub(crate) fn value_of(value: ValueRef<'_>) -> Value {
-    match value {
-        ValueRef::Null => Value::Null,
-        ValueRef::Integer(number) => Value::Integer(number),
-        ValueRef::Real(number) => Value::Float(number),
-        ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
-        ValueRef::Blob(bytes) => Value::Binary(bytes.to_vec()),
-    }
-}
-
-/// Converts a value for SQLite: exact numbers that do not fit, and dates, become text.
-pub(crate) fn to_sqlite(value: &Value) -> SqliteValue {
-    match value {
-        Value::Null => SqliteValue::Null,
-        Value::Bit(bit) => SqliteValue::Integer(i64::from(*bit)),
-        Value::Integer(number) => SqliteValue::Integer(*number),
-        Value::Float(number) => SqliteValue::Real(*number),
-        Value::Decimal(decimal) => match decimal.to_string().parse() {
-            Ok(number) => SqliteValue::Integer(number),
-            Err(_) => SqliteValue::Real(decimal.to_f64()),
-        },
-        Value::Binary(bytes) => SqliteValue::Blob(bytes.clone()),
-        // In the history's format, so that comparing the texts compares the dates.
-        Value::DateTime(at) | Value::DateTime2(at) => {
-            SqliteValue::Text(at.strftime("%Y-%m-%d %H:%M:%S%.f").to_string())
-        }
-        other => SqliteValue::Text(other.to_string()),
-    }
 }

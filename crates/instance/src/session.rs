@@ -26,6 +26,7 @@ use crate::failure::AfterFailure;
 use crate::message_of::parse_message;
 use crate::operation::Trust;
 use crate::query::Queries;
+use crate::tsql::flow::Flow;
 use crate::{Environment, Event, Failure, Identity, Instance, Sink, Value, Variables, Which, tsql};
 
 /// Maximum depth of batches that execute batches (`sp_executesql`).
@@ -51,6 +52,20 @@ pub struct Session {
     pub(crate) row_count: i64,
     cancel: Arc<AtomicBool>,
     nesting: u32,
+    /// The table variables of the batch, and how many there were in the session.
+    pub(crate) tables: tsql::temporary::Tables,
+    pub(crate) table_count: u64,
+    pub(crate) cursors: tsql::cursor::Cursors,
+    /// How many TRY blocks are open.
+    pub(crate) tries: u32,
+    /// The errors that CATCH blocks handle, the innermost last.
+    pub(crate) caught: Vec<Message>,
+    /// The number that `@@ERROR` keeps after a statement that succeeded.
+    pub(crate) keeps_error: Option<u32>,
+    /// The line of the script on which the running batch starts.
+    first_line: u32,
+    /// Whether the running batch has sent an error.
+    has_failed: bool,
     makes_folders: bool,
     /// What retention believes of the backups that stay.
     trust: Trust,
@@ -88,7 +103,6 @@ impl Session {
         let cancel = Arc::new(AtomicBool::new(false));
         Self {
             queries: Queries::new(
-                instance.identity().clone(),
                 instance.folder().map(Path::to_owned),
                 instance.engines.open_databases(),
                 Arc::clone(&cancel),
@@ -100,6 +114,14 @@ impl Session {
             row_count: 0,
             cancel,
             nesting: 0,
+            tables: tsql::temporary::Tables::default(),
+            table_count: 0,
+            cursors: tsql::cursor::Cursors::default(),
+            tries: 0,
+            caught: Vec::new(),
+            keeps_error: None,
+            first_line: 1,
+            has_failed: false,
             makes_folders: false,
             trust: Trust::default(),
             is_rehearsal: false,
@@ -171,8 +193,17 @@ impl Session {
                 return BatchEnd::Failed;
             }
         };
+        if let Err((message, line)) = tsql::flow::check(&statements) {
+            let message = message.at_line(line.saturating_add(first_line.saturating_sub(1)));
+            self.last_error = message.number;
+            sink.message(message);
+            return BatchEnd::Failed;
+        }
         self.variables.clear();
-        self.execute_statements(&statements, first_line, sink)
+        let end = self.execute_statements(&statements, first_line, sink);
+        tsql::temporary::drop_variables(self);
+        self.cursors.end_batch();
+        end
     }
 
     /// Executes statements that are already parsed or built.
@@ -182,34 +213,41 @@ impl Session {
         first_line: u32,
         sink: &mut dyn Sink,
     ) -> BatchEnd {
-        let mut end = BatchEnd::Clean;
-        for statement in statements {
-            let line = match statement.span.line {
-                0 => 0,
-                line => line.saturating_add(first_line.saturating_sub(1)),
-            };
-            let entry = tsql::logged::begin(&statement.node);
-            let mut placed = Placed {
-                sink: &mut *sink,
-                line,
-            };
-            let result = entry.around(&mut placed, |sink| {
-                tsql::execute(self, &statement.node, sink)
-            });
-            match result {
-                Ok(()) => self.succeeded(&statement.node),
-                Err(failure) => {
-                    end = BatchEnd::Failed;
-                    if self.failed(failure, line, sink) == AfterFailure::Ends {
-                        return end;
-                    }
-                }
-            }
-            if self.is_cancelled() {
-                return BatchEnd::Failed;
-            }
+        self.first_line = first_line;
+        self.has_failed = false;
+        let flow = tsql::flow::run(self, statements, sink);
+        match flow {
+            Ok(Flow::Ended) | Err(_) => BatchEnd::Failed,
+            Ok(_) if self.has_failed => BatchEnd::Failed,
+            Ok(_) => BatchEnd::Clean,
         }
-        end
+    }
+
+    /// The line of the script on which a statement starts.
+    pub(crate) fn line_of(&self, statement: &Spanned<Statement>) -> u32 {
+        match statement.span.line {
+            0 => 0,
+            line => line.saturating_add(self.first_line.saturating_sub(1)),
+        }
+    }
+
+    /// Executes a statement that is no control flow.
+    pub(crate) fn execute_statement(
+        &mut self,
+        statement: &Spanned<Statement>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        let line = self.line_of(statement);
+        let entry = tsql::logged::begin(&statement.node);
+        let mut placed = Placed {
+            sink: &mut *sink,
+            line,
+        };
+        entry.around(&mut placed, |sink| {
+            tsql::execute(self, &statement.node, sink)
+        })?;
+        self.succeeded(&statement.node);
+        Ok(())
     }
 
     /// Sends the messages of a failure, and sets `@@ERROR`.
@@ -217,36 +255,59 @@ impl Session {
         self.failed(failure, 0, sink);
     }
 
-    /// Executes a batch within a statement, with its own variables.
+    /// Executes a batch within a statement, with its own variables, which it returns. USE within it ends
+    /// with it.
     pub(crate) fn execute_nested(
         &mut self,
         text: &str,
+        variables: Variables,
         sink: &mut dyn Sink,
-    ) -> Result<(), Failure> {
+    ) -> Result<Variables, Failure> {
         if self.nesting >= NESTING_MAX {
             return Err(Failure::ending(table::nesting_exceeded(NESTING_MAX)));
         }
         let statements = parse_batch(text)?;
-        let outer = std::mem::take(&mut self.variables);
+        tsql::flow::check(&statements).map_err(|(message, _)| Failure::from(message))?;
+        let place = self.queries.place();
+        let outer = std::mem::replace(&mut self.variables, variables);
+        let tables = std::mem::take(&mut self.tables);
+        let first_line = std::mem::replace(&mut self.first_line, 1);
+        let failed_before = std::mem::take(&mut self.has_failed);
         self.nesting += 1;
-        let end = self.execute_statements(&statements, 1, sink);
+        let flow = tsql::flow::run(self, &statements, sink);
         self.nesting -= 1;
-        self.variables = outer;
-        // Inner failures have already been reported.
-        match end {
-            BatchEnd::Clean => Ok(()),
-            BatchEnd::Failed => Err(Failure::from(Vec::new())),
+        tsql::temporary::drop_variables(self);
+        let has_failed = std::mem::replace(&mut self.has_failed, failed_before);
+        self.first_line = first_line;
+        self.tables = tables;
+        let inner = std::mem::replace(&mut self.variables, outer);
+        if !self.queries.database_name().eq_ignore_ascii_case(&place.0)
+            && !self.queries.is_in_transaction()
+        {
+            self.queries.use_database(&place.0, place.1);
+        }
+        // Outside of TRY, inner failures have already been reported.
+        match flow? {
+            Flow::Ended => Err(Failure::from(Vec::new())),
+            _ if has_failed => Err(Failure::from(Vec::new())),
+            _ => Ok(inner),
         }
     }
 
     fn succeeded(&mut self, statement: &Statement) {
         // Reading @@ERROR or declaring a variable must not reset it.
         if !matches!(statement, Statement::Declare(_)) {
-            self.last_error = 0;
+            self.last_error = self.keeps_error.take().unwrap_or(0);
         }
     }
 
-    fn failed(&mut self, failure: Failure, line: u32, sink: &mut dyn Sink) -> AfterFailure {
+    pub(crate) fn failed(
+        &mut self,
+        failure: Failure,
+        line: u32,
+        sink: &mut dyn Sink,
+    ) -> AfterFailure {
+        self.has_failed = true;
         let number = failure
             .messages
             .iter()
@@ -320,10 +381,6 @@ impl Environment for Session {
             .ok_or_else(|| Failure::ending(table::undeclared_variable(name)))
     }
 
-    fn subquery(&mut self, text: &str) -> Result<Value, Failure> {
-        tsql::query::scalar(self, text)
-    }
-
     fn database(&mut self, which: Which<'_>) -> Result<Option<(i64, String)>, Failure> {
         let name = match which {
             Which::Current => self.current_database().to_owned(),
@@ -370,6 +427,12 @@ impl Session {
             "@@MAX_PRECISION" => Value::Integer(38),
             "@@DATEFIRST" => Value::Integer(7),
             "@@LANGUAGE" => Value::text("us_english"),
+            "@@FETCH_STATUS" => Value::Integer(self.cursors.fetch_status),
+            "@@CURSOR_ROWS" => Value::Integer(self.cursors.rows),
+            "@@LOCK_TIMEOUT" => Value::Integer(match self.settings.lock_timeout {
+                Some(timeout) => i64::try_from(timeout.as_millis()).unwrap_or(-1),
+                None => 5000,
+            }),
             "@@NESTLEVEL" => Value::Integer(i64::from(self.nesting)),
             _ => return None,
         })

@@ -3,7 +3,6 @@
 use crate::batch;
 use crate::parser::parse_batch;
 use crate::printer::print_batch;
-use crate::sqlite;
 
 /// Parses the batches of the script `data`, prints what parsed, and parses that again.
 ///
@@ -31,6 +30,5 @@ pub fn fuzz_parse(data: &[u8]) {
                 error.line
             ),
         }
-        sqlite::rewrite(batch.text);
     }
 }

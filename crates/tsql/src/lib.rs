@@ -11,7 +11,7 @@
 //! | the `WITH` options of BACKUP and RESTORE | [`option`] |
 //! | statements to canonical text | [`printer`] |
 //! | commands of SQL Backup Pro | [`sqlbackup`] |
-//! | pass-through SQL, adapted to `SQLite` | [`dialect`] its grammar, [`sqlite`] its lexical syntax |
+//! | the pragma that decides how a database is opened | [`pragma`] |
 //!
 //! Invariants:
 //! * No input panics, recursion is bounded ([`NESTING_MAX`]), time is linear in the input.
@@ -31,17 +31,16 @@
 
 pub mod ast;
 pub mod batch;
-pub mod dialect;
 pub mod error;
 mod fuzz;
 pub mod keyword;
 pub mod lexer;
 pub mod option;
 pub mod parser;
+pub mod pragma;
 pub mod printer;
 pub mod span;
 pub mod sqlbackup;
-pub mod sqlite;
 
 pub use error::ParseError;
 pub use fuzz::fuzz_parse;

@@ -177,7 +177,7 @@ fn the_qat_article_runs_from_configuration_to_comparison() {
              s.backup_size / s.compressed_backup_size AS ratio\n\
          FROM msdb.dbo.backupset AS s\n\
          JOIN msdb.dbo.backupmediafamily AS f ON f.media_set_id = s.media_set_id\n\
-         GROUP BY s.backup_set_id ORDER BY s.backup_set_id",
+         GROUP BY s.backup_set_id, s.compression_algorithm, s.backup_size, s.compressed_backup_size ORDER BY s.backup_set_id",
     );
     assert_eq!(comparison.code, Some(0), "{}", comparison.err);
     let results = comparison.results();

@@ -168,5 +168,5 @@ SELECT count(*) AS n FROM msdb.dbo.backupset WHERE position = NULL",
         .iter()
         .map(|rows| rows[0]["n"].clone())
         .collect();
-    assert_eq!(counts, [1, 1, 1, 1, 1, 0, 1, 0]);
+    assert_eq!(counts, [1, 1, 1, 1, 1, 1, 1, 0]);
 }

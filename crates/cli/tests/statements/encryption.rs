@@ -74,14 +74,14 @@ fn a_backup_encrypted_in_tsql_is_restored_where_the_certificate_is() {
     assert_eq!(header["EncryptorType"], "CERTIFICATE");
     assert_eq!(header["EncryptorThumbprint"], certificate["thumbprint"]);
     assert_eq!(certificate["subject"], "CN=Backups");
-    assert_eq!(certificate["expiry_date"], "2099-01-01 00:00:00");
+    assert_eq!(certificate["expiry_date"], "2099-01-01T00:00:00.000");
     assert_eq!(
         certificate["pvt_key_encryption_type_desc"],
         "ENCRYPTED_BY_MASTER_KEY"
     );
     assert_eq!(history["key_algorithm"], "aes_256");
     assert_eq!(history["encryptor_thumbprint"], certificate["thumbprint"]);
-    assert_eq!(history["is_encrypted"], 1);
+    assert_eq!(history["is_encrypted"], true);
     // Nothing of the database, and no password, is anywhere but in the database itself.
     let backup = std::fs::read(place.path("e.bak")).unwrap();
     assert!(!backup.windows(9).any(|window| window == b"row 77 of"));

@@ -144,7 +144,7 @@ fn settings_files_and_checkpoints_act() {
 ALTER DATABASE Sales SET TARGET_RECOVERY_TIME = 0 SECONDS
 ALTER DATABASE CURRENT ADD FILE (NAME = Sales_3, FILENAME = 'D:\\sales_3.ndf', SIZE = 1MB)
 CHECKPOINT 10
-SELECT dirty_page_count AS dirty, checkpoint_count > 0 AS ran, last_checkpoint_buffers_visited AS visited,
+SELECT dirty_page_count AS dirty, CASE WHEN checkpoint_count > 0 THEN 1 ELSE 0 END AS ran, last_checkpoint_buffers_visited AS visited,
        target_recovery_time_in_seconds AS target FROM sys.dm_db_checkpoint_stats
 DBCC TRACEON (3004, 3604)
 BACKUP DATABASE Sales TO DISK = 'NUL' WITH COPY_ONLY

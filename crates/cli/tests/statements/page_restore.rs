@@ -53,8 +53,8 @@ RESTORE DATABASE Sales PAGE = @list FROM {MEDIA} WITH CHECKSUM, RECOVERY, STATS 
 {SUM}
 PRAGMA integrity_check
 SELECT file_id, page_id, event_type FROM msdb.dbo.suspect_pages ORDER BY 1, 2
-SELECT restore_type, destination_phys_name AS name FROM msdb.dbo.restorehistory
-JOIN msdb.dbo.restorefile USING (restore_history_id) ORDER BY 2"
+SELECT restore_type, destination_phys_name AS name FROM msdb.dbo.restorehistory h
+JOIN msdb.dbo.restorefile f ON f.restore_history_id = h.restore_history_id ORDER BY 2"
         ),
     );
     assert_eq!(run.numbers().first(), Some(&824), "{}", run.err);
@@ -266,8 +266,8 @@ GO
 {SUM}
 PRAGMA integrity_check
 SELECT page_id, event_type FROM msdb.dbo.suspect_pages
-SELECT restore_type, destination_phys_name AS name FROM msdb.dbo.restorehistory
-JOIN msdb.dbo.restorefile USING (restore_history_id)"
+SELECT restore_type, destination_phys_name AS name FROM msdb.dbo.restorehistory h
+JOIN msdb.dbo.restorefile f ON f.restore_history_id = h.restore_history_id"
         ),
     );
     let results = run.results();

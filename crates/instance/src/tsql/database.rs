@@ -219,7 +219,7 @@ fn drop_one(
         return if if_exists {
             Ok(())
         } else {
-            Err(table::cannot_drop(name).into())
+            Err(table::cannot_drop("database", name).into())
         };
     };
     if (record.state, record.origin) != (DatabaseState::Online, Origin::Attached) {

@@ -77,7 +77,20 @@ fn described(statement: &Statement) -> Entry {
         Statement::Dbcc(_) => Entry::new("DBCC"),
         Statement::Checkpoint { .. } => Entry::new("CHECKPOINT"),
         Statement::Use(name) => quiet("USE").on(name.text.clone()),
-        Statement::Declare(_) => quiet("DECLARE"),
+        Statement::Declare(_) | Statement::DeclareTable { .. } => quiet("DECLARE"),
+        Statement::ExecuteText(_) => Entry::new("EXECUTE"),
+        Statement::Cursor(_) => quiet("CURSOR"),
+        Statement::Throw(_) => quiet("THROW"),
+        Statement::RaiseError(_) => quiet("RAISERROR"),
+        Statement::Block(_)
+        | Statement::If(_)
+        | Statement::While(_)
+        | Statement::Break
+        | Statement::Continue
+        | Statement::Return(_)
+        | Statement::Label(_)
+        | Statement::Goto(_)
+        | Statement::TryCatch(_) => quiet("FLOW"),
         Statement::SetVariable(_) | Statement::SetOption(_) => quiet("SET"),
         Statement::Print(_) => quiet("PRINT"),
         Statement::WaitForDelay(_) => quiet("WAITFOR"),

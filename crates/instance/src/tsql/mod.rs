@@ -7,26 +7,36 @@
 //! | [`mod@print`] | the reverse: options as a statement |
 //! | `logged` | how a statement appears in the log |
 //! | `procedure`, the others | all other statements |
-//! | [`expression`](crate::evaluate), [`Variables`](crate::Variables) | scalar expressions |
+//! | `bind` | from an expression or query to typed trees and SQL; names, types, conversions |
+//! | `expression` | what operators and functions compute |
+//! | `program` | how SQLite calls the trees |
+//! | `flow` | IF, WHILE, TRY and the like |
 //!
 //! Apart from the session, which parses batches, and [`DataType`](crate::DataType), only this module knows
 //! syntax trees.
 
 mod backup;
+pub(crate) mod bind;
+pub(crate) mod cursor;
 mod database;
 pub(crate) mod engine;
+pub mod environment;
+pub(crate) mod evaluate;
 pub(crate) mod expression;
+pub(crate) mod flow;
 mod integrity;
 pub(crate) mod logged;
 pub(crate) mod option;
 mod page_list;
 pub mod print;
 mod procedure;
+pub(crate) mod program;
 pub(crate) mod query;
 mod restore;
 mod script;
 mod security;
 mod server;
+pub(crate) mod temporary;
 mod trace;
 pub(crate) mod variables;
 
@@ -69,5 +79,23 @@ pub(crate) fn execute(
         Statement::Checkpoint { duration_seconds } => {
             engine::checkpoint(session, duration_seconds.as_ref(), sink)
         }
+        Statement::DeclareTable { table, .. } => temporary::declare(session, table),
+        Statement::Throw(throw) => flow::throw(session, throw.as_ref()),
+        Statement::RaiseError(raise) => flow::raise_error(session, raise, sink),
+        Statement::ExecuteText(text) => script::execute_text(session, text, sink),
+        Statement::Cursor(cursor) => cursor::execute(session, cursor, sink),
+        // Flow runs these itself.
+        Statement::Block(_)
+        | Statement::If(_)
+        | Statement::While(_)
+        | Statement::Break
+        | Statement::Continue
+        | Statement::Return(_)
+        | Statement::Label(_)
+        | Statement::Goto(_)
+        | Statement::TryCatch(_) => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,16 +1,20 @@
-//! Executes all other SQL with SQLite, on the current database.
+//! Executes queries and changes with SQLite, on the current database.
 
-use rusqlite::types::Value as SqliteValue;
+use rusqlite::ErrorCode;
 use windlass_base::message::table;
 use windlass_base::{Message, Moment};
 use windlass_engine::EngineError;
-use windlass_tsql::ast::Sql;
-use windlass_tsql::sqlite::Parameter;
+use windlass_tsql::ast::{Body, Insert, InsertRows, Query, Select, SelectItem, Sql, SqlTree};
 
+use super::bind::{Binder, Changed};
+use super::evaluate::facts;
+use super::expression::eval::{Inputs, eval};
+use super::program::{Program, decode, stored};
+use super::temporary;
 use crate::message_of::engine_message;
 use crate::operation::backup::BAD_CHECKSUM;
-use crate::query::{to_sqlite, value_of};
-use crate::{Column, ColumnType, Environment as _, Event, Failure, Session, Sink, Value};
+use crate::{Collected, Column, ColumnType, DataType, Environment as _, Event, Failure};
+use crate::{Session, Sink, Value};
 
 /// Executes a statement and sends its rows, or the number of affected rows.
 pub(super) fn execute(
@@ -18,21 +22,28 @@ pub(super) fn execute(
     sql: &Sql,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
-    let result = run(session, &sql.text, &mut |event| sink.event(event));
-    let ran = match result {
-        Ok(ran) => ran,
-        Err(failure) => {
-            session.queries.notice_rollback();
-            return Err(damage_met(session, failure));
+    let result = match &sql.tree {
+        SqlTree::Query(query) => self::query(session, query, sink),
+        SqlTree::Insert(insert) => self::insert(session, insert, sink),
+        SqlTree::Update(update) => {
+            let bind = |binder: &mut Binder<'_>| binder.update(update);
+            change(session, bind, sink)
         }
+        SqlTree::Delete(delete) => {
+            let bind = |binder: &mut Binder<'_>| binder.delete(delete);
+            change(session, bind, sink)
+        }
+        SqlTree::CreateTable(create) => temporary::create_table(session, create),
+        SqlTree::DropTable { names, if_exists } => {
+            temporary::drop_tables(session, names, *if_exists)
+        }
+        SqlTree::Truncate(name) => temporary::truncate(session, &name.node),
+        SqlTree::Native => native(session, &sql.text, sink),
     };
-    session.row_count = i64::try_from(ran.rows).unwrap_or(i64::MAX);
-    match ran.kind {
-        Kind::Rows => sink.event(Event::RowsEnd(ran.rows)),
-        Kind::Change if !session.settings.hides_counts => sink.event(Event::RowsAffected(ran.rows)),
-        Kind::Change | Kind::Other => {}
-    }
-    Ok(())
+    result.map_err(|failure| {
+        session.queries.notice_rollback();
+        damage_met(session, failure)
+    })
 }
 
 /// Handles a read that failed because of a damaged page of a page engine database: reports the page with
@@ -61,133 +72,304 @@ fn damage_met(session: &mut Session, failure: Failure) -> Failure {
     }
 }
 
-/// The first value of the first row of a query; NULL if it has no row.
-pub(crate) fn scalar(session: &mut Session, text: &str) -> Result<Value, Failure> {
-    let mut first = None;
-    run(session, text, &mut |event| {
-        if let (Event::Row(row), None) = (event, &first) {
-            first = row.first().cloned();
+fn query(session: &mut Session, query: &Query, sink: &mut dyn Sink) -> Result<(), Failure> {
+    if let Body::Select(select) = &query.body {
+        let assigns = |item: &windlass_tsql::span::Spanned<SelectItem>| {
+            matches!(item.node, SelectItem::Assign { .. })
+        };
+        if select.items.iter().any(assigns) {
+            return assign(session, query, select);
         }
-    })?;
-    Ok(first.unwrap_or(Value::Null))
+        if let Some(into) = &select.into {
+            return temporary::select_into(session, query, &into.node, sink);
+        }
+    }
+    let rows = read(session, query, &mut |event| sink.event(event))?;
+    session.row_count = i64::try_from(rows).unwrap_or(i64::MAX);
+    sink.event(Event::RowsEnd(rows));
+    Ok(())
 }
 
-struct Ran {
-    rows: u64,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// It has a result set.
-    Rows,
-    /// It changes rows.
-    Change,
-    /// It changes the schema or a setting.
-    Other,
-}
-
-fn run(
+/// Runs a query; returns the number of rows.
+pub(super) fn read(
     session: &mut Session,
-    text: &str,
+    query: &Query,
     on_event: &mut dyn FnMut(Event<'_>),
-) -> Result<Ran, Failure> {
-    let translated = windlass_tsql::dialect::translate(text)
-        .map_err(|refusal| table::statement_not_supported(refusal.what, refusal.hint))?;
-    let rewritten = windlass_tsql::sqlite::rewrite(&translated);
-    if let Some(encoding) = windlass_tsql::sqlite::encoding_asked(&rewritten.text) {
+) -> Result<u64, Failure> {
+    let mut binder = Binder::new(session);
+    let bound = binder.query(query)?;
+    let (trees, asks) = (std::mem::take(&mut binder.trees), binder.asks_databases);
+    let facts = facts(session, asks)?;
+    let columns: Vec<Column> = bound
+        .outputs
+        .iter()
+        .map(|output| {
+            Column::new(
+                output.name.clone().unwrap_or_default(),
+                output.ty.column_type(),
+            )
+        })
+        .collect();
+    let types: Vec<DataType> = bound.outputs.iter().map(|output| output.ty).collect();
+    let program = session.queries.program.clone();
+    program.load(trees, facts);
+    let is_system = session.queries.is_system();
+    let connection = session.queries.connection(session.instance.catalog())?;
+    let failed = |error: rusqlite::Error| failed(&program, &error, is_system);
+    let mut statement = connection.prepare(&bound.sql).map_err(failed)?;
+    let mut rows = statement.raw_query();
+    on_event(Event::Columns(&columns));
+    let mut count = 0;
+    while let Some(row) = rows.next().map_err(failed)? {
+        let mut values = Vec::with_capacity(types.len());
+        for (index, ty) in types.iter().enumerate() {
+            values.push(decode(row.get_ref(index).map_err(failed)?, *ty));
+        }
+        on_event(Event::Row(&values));
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// `SELECT @x = ...`: the values are computed row by row, so that `@x + name` adds up.
+fn assign(session: &mut Session, query: &Query, select: &Select) -> Result<(), Failure> {
+    let mut binder = Binder::new(session);
+    let bound = binder.assignments(query, select)?;
+    let (trees, asks) = (std::mem::take(&mut binder.trees), binder.asks_databases);
+    let facts = facts(session, asks)?;
+    let program = session.queries.program.clone();
+    program.load(trees, facts.clone());
+    let is_system = session.queries.is_system();
+    let mut count = 0;
+    if select.from.is_empty() && bound.leaf_types.is_empty() && select.condition.is_none() {
+        for (name, tree) in &bound.variables {
+            set(session, name, tree, &[], &facts)?;
+        }
+        session.row_count = 1;
+        return Ok(());
+    }
+    let mut rows_read = Vec::new();
+    {
+        let connection = session.queries.connection(session.instance.catalog())?;
+        let failed = |error: rusqlite::Error| failed(&program, &error, is_system);
+        let mut statement = connection.prepare(&bound.sql).map_err(failed)?;
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().map_err(failed)? {
+            let mut leaves = Vec::with_capacity(bound.leaf_types.len());
+            for (index, ty) in bound.leaf_types.iter().enumerate() {
+                leaves.push(decode(row.get_ref(index).map_err(failed)?, *ty));
+            }
+            rows_read.push(leaves);
+        }
+    }
+    for leaves in rows_read {
+        for (name, tree) in &bound.variables {
+            set(session, name, tree, &leaves, &facts)?;
+        }
+        count += 1;
+    }
+    session.row_count = count;
+    Ok(())
+}
+
+fn set(
+    session: &mut Session,
+    name: &str,
+    tree: &super::expression::Bound,
+    leaves: &[Value],
+    facts: &super::expression::Facts,
+) -> Result<(), Failure> {
+    let inputs = Inputs {
+        leaves,
+        facts,
+        variables: Some(&session.variables),
+    };
+    let value = eval(tree, &inputs)?;
+    session.variables.set(name, &value, tree.ty)
+}
+
+/// Binds and runs a change.
+fn change(
+    session: &mut Session,
+    bind: impl FnOnce(&mut Binder<'_>) -> Result<Changed, Failure>,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let rows = changed_rows(session, bind)?;
+    session.row_count = i64::try_from(rows).unwrap_or(i64::MAX);
+    if !session.settings.hides_counts {
+        sink.event(Event::RowsAffected(rows));
+    }
+    Ok(())
+}
+
+pub(super) fn changed_rows(
+    session: &mut Session,
+    bind: impl FnOnce(&mut Binder<'_>) -> Result<Changed, Failure>,
+) -> Result<u64, Failure> {
+    let mut binder = Binder::new(session);
+    let changed = bind(&mut binder)?;
+    let (trees, asks) = (std::mem::take(&mut binder.trees), binder.asks_databases);
+    let facts = facts(session, asks)?;
+    session.queries.program.load(trees, facts);
+    run_change(session, &changed.sql, changed.is_temporary)
+}
+
+/// Runs a statement without rows; returns how many it changed.
+pub(super) fn run_change(
+    session: &mut Session,
+    sql: &str,
+    is_temporary: bool,
+) -> Result<u64, Failure> {
+    let program = session.queries.program.clone();
+    let is_system = session.queries.is_system() && !is_temporary;
+    if is_system {
+        return Err(nowhere());
+    }
+    let connection = session.queries.connection(session.instance.catalog())?;
+    let failed = |error: rusqlite::Error| failed(&program, &error, is_system);
+    let before = connection.total_changes();
+    let mut statement = connection.prepare(sql).map_err(failed)?;
+    statement.raw_execute().map_err(failed)?;
+    Ok(connection.total_changes() - before)
+}
+
+fn nowhere() -> Failure {
+    table::sqlite_failed("there is no current database to store anything in. USE a database first.")
+        .into()
+}
+
+fn insert(session: &mut Session, insert: &Insert, sink: &mut dyn Sink) -> Result<(), Failure> {
+    let InsertRows::Execute(statement) = &insert.rows else {
+        return change(session, |binder| binder.insert(insert), sink);
+    };
+    let mut collected = Collected::default();
+    let result = super::execute(session, statement, &mut collected);
+    for message in collected.messages {
+        sink.message(message);
+    }
+    result?;
+    let mut count = 0;
+    for result in collected.results {
+        let width = result.columns.len();
+        let (sql, types) = Binder::new(session).row_inserter(insert, width)?;
+        for row in result.rows {
+            let mut values = Vec::new();
+            for (value, ty) in row.iter().zip(&types) {
+                values.push(stored(&crate::convert(value, *ty, None)?));
+            }
+            let connection = session.queries.connection(session.instance.catalog())?;
+            connection.execute(&sql, rusqlite::params_from_iter(values))?;
+            count += 1;
+        }
+    }
+    session.row_count = i64::try_from(count).unwrap_or(i64::MAX);
+    if !session.settings.hides_counts {
+        sink.event(Event::RowsAffected(count));
+    }
+    Ok(())
+}
+
+/// SQL in SQLite's own words; variables are its parameters.
+fn native(session: &mut Session, text: &str, sink: &mut dyn Sink) -> Result<(), Failure> {
+    if let Some(encoding) = windlass_tsql::pragma::encoding_asked(text) {
         let catalog = session.instance.catalog();
         session.queries.set_encoding(catalog, &encoding)?;
     }
     let is_system = session.queries.is_system();
-    let bindings = bindings(session, &rewritten.parameters)?;
-    let connection = session.queries.connection(session.instance.catalog())?;
-    let failed = |error: rusqlite::Error| sqlite_failure(&error, is_system);
-    let mut statement = connection.prepare(&rewritten.text).map_err(failed)?;
-    for (name, value) in &bindings {
-        if let Some(index) = statement.parameter_index(name).map_err(failed)? {
-            statement.raw_bind_parameter(index, value).map_err(failed)?;
+    let program = session.queries.program.clone();
+    let names = {
+        let connection = session.queries.connection(session.instance.catalog())?;
+        let statement = connection
+            .prepare(text)
+            .map_err(|error| failed(&program, &error, is_system))?;
+        if is_system && !statement.readonly() {
+            return Err(nowhere());
         }
+        let names = (1..=statement.parameter_count())
+            .map(|index| statement.parameter_name(index).map(str::to_owned));
+        names.collect::<Vec<_>>()
+    };
+    let mut bindings = Vec::new();
+    for name in names {
+        let value = session.variable(&name.unwrap_or_default())?;
+        bindings.push(stored(&value));
+    }
+    let connection = session.queries.connection(session.instance.catalog())?;
+    let failed = |error: rusqlite::Error| failed(&program, &error, is_system);
+    let mut statement = connection.prepare(text).map_err(failed)?;
+    for (index, value) in bindings.iter().enumerate() {
+        statement
+            .raw_bind_parameter(index + 1, value)
+            .map_err(failed)?;
     }
     let columns: Vec<Column> = statement
         .column_names()
-        .map(|name| Column::new(shown_name(name, &rewritten.parameters), ColumnType::Any))
+        .map(|name| Column::new(name, ColumnType::Any))
         .collect();
     let before = connection.total_changes();
     let mut rows = statement.raw_query();
     if !columns.is_empty() {
-        on_event(Event::Columns(&columns));
+        sink.event(Event::Columns(&columns));
     }
     let mut count = 0;
     while let Some(row) = rows.next().map_err(failed)? {
-        let values = (0..columns.len())
-            .map(|index| row.get_ref(index).map(value_of))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(failed)?;
-        on_event(Event::Row(&values));
+        let mut values = Vec::with_capacity(columns.len());
+        for index in 0..columns.len() {
+            values.push(decode(
+                row.get_ref(index).map_err(failed)?,
+                DataType::Variant,
+            ));
+        }
+        sink.event(Event::Row(&values));
         count += 1;
     }
     drop(rows);
     if !columns.is_empty() {
-        return Ok(Ran {
-            rows: count,
-            kind: Kind::Rows,
-        });
+        session.row_count = i64::try_from(count).unwrap_or(i64::MAX);
+        sink.event(Event::RowsEnd(count));
+        return Ok(());
     }
-    let kind = if changes_rows(text) {
-        Kind::Change
-    } else {
-        Kind::Other
-    };
-    let rows = if kind == Kind::Change {
-        connection.total_changes() - before
-    } else {
-        0
-    };
-    Ok(Ran { rows, kind })
-}
-
-/// The name of a column: the variable's name where SQLite only knows its placeholder.
-fn shown_name<'a>(name: &'a str, parameters: &'a [Parameter]) -> &'a str {
-    let parameter = parameters
-        .iter()
-        .find(|parameter| parameter.placeholder == name);
-    parameter.map_or(name, |parameter| &parameter.variable.name)
+    let changed = connection.total_changes() - before;
+    session.row_count = 0;
+    if changes_rows(text) {
+        session.row_count = i64::try_from(changed).unwrap_or(i64::MAX);
+        if !session.settings.hides_counts {
+            sink.event(Event::RowsAffected(changed));
+        }
+    }
+    Ok(())
 }
 
 /// Whether T-SQL reports a row count after this statement.
 fn changes_rows(text: &str) -> bool {
-    let first = text
-        .split_whitespace()
-        .next()
-        .unwrap_or("")
-        .to_ascii_uppercase();
-    matches!(
-        first.as_str(),
-        "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "WITH" | "TRUNCATE"
-    )
-}
-
-fn bindings(
-    session: &mut Session,
-    parameters: &[Parameter],
-) -> Result<Vec<(String, SqliteValue)>, Failure> {
-    parameters
+    let first = text.split_whitespace().next().unwrap_or("");
+    ["INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"]
         .iter()
-        .map(|parameter| {
-            let value = session.variable(&parameter.variable.name)?;
-            Ok((parameter.placeholder.clone(), to_sqlite(&value)))
-        })
-        .collect()
+        .any(|word| word.eq_ignore_ascii_case(first))
 }
 
-fn sqlite_failure(error: &rusqlite::Error, is_system: bool) -> Failure {
-    let read_only = error.sqlite_error_code() == Some(rusqlite::ErrorCode::ReadOnly);
-    if is_system && read_only {
-        return table::sqlite_failed(
-            "there is no current database to store anything in. USE a database first.",
-        )
-        .into();
+/// Why a statement failed: the tree that could not be computed, or what SQLite says.
+pub(super) fn failed(program: &Program, error: &rusqlite::Error, is_system: bool) -> Failure {
+    if let Some(failure) = program.take_failure() {
+        return failure;
     }
-    error.into()
+    let text = match error {
+        rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),
+        other => other.to_string(),
+    };
+    if is_system && error.sqlite_error_code() == Some(ErrorCode::ReadOnly) {
+        return nowhere();
+    }
+    if let Some(columns) = text.strip_prefix("UNIQUE constraint failed: ") {
+        return table::key_violation(columns).into();
+    }
+    if let Some(column) = text.strip_prefix("NOT NULL constraint failed: ") {
+        let (table_name, column) = column.rsplit_once('.').unwrap_or(("", column));
+        return table::null_not_allowed(column, table_name).into();
+    }
+    match error {
+        // The rest of the message repeats SQL that nobody wrote.
+        rusqlite::Error::SqlInputError { msg, .. } => table::sqlite_failed(msg).into(),
+        _ => table::sqlite_failed(text).into(),
+    }
 }

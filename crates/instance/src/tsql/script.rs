@@ -1,4 +1,4 @@
-//! DECLARE, SET, PRINT, WAITFOR and transactions.
+//! DECLARE, SET, PRINT, EXEC of a text, WAITFOR and transactions.
 
 use std::time::{Duration, Instant};
 
@@ -10,9 +10,10 @@ use windlass_tsql::ast::{
 };
 use windlass_tsql::span::Spanned;
 
-use crate::tsql::expression::{infix, integer, text_of};
+use crate::tsql::evaluate::evaluate;
+use crate::tsql::expression::{convert_from, integer, text_of};
 use crate::tsql::option::value_of;
-use crate::{DataType, Environment as _, Failure, Session, Sink, Value, evaluate};
+use crate::{DataType, Failure, Session, Sink, Value, Variables};
 
 /// Maximum length of a text that PRINT sends, in characters.
 const PRINT_CHARACTERS_MAX: usize = 4000;
@@ -28,32 +29,42 @@ pub(super) fn declare(
             Failure::ending(table::data_type_not_found(&written.name.object.text))
         })?;
         let value = match &declaration.value {
-            Some(expression) => evaluate(expression, session)?,
-            None => Value::Null,
+            Some(expression) => Some(evaluate(session, expression)?),
+            None => None,
         };
         session
             .variables
-            .declare(&declaration.variable.name, data_type, &value)?;
+            .declare(&declaration.variable.name, data_type, value)?;
     }
     Ok(())
 }
 
-/// `SET @x = ...`
+/// `SET @x = ...`; `+=` and the like are the operator with the old value on its left.
 pub(super) fn set_variable(session: &mut Session, set: &SetVariable) -> Result<(), Failure> {
-    let value = evaluate(&set.value, session)?;
     let name = &set.variable.name;
     let operator = match set.operator {
-        AssignmentOperator::Assign => return session.variables.set(name, &value),
-        AssignmentOperator::Add => InfixOperator::Add,
-        AssignmentOperator::Subtract => InfixOperator::Subtract,
-        AssignmentOperator::Multiply => InfixOperator::Multiply,
-        AssignmentOperator::Divide => InfixOperator::Divide,
-        AssignmentOperator::Modulo => InfixOperator::Modulo,
+        AssignmentOperator::Assign => None,
+        AssignmentOperator::Add => Some(InfixOperator::Add),
+        AssignmentOperator::Subtract => Some(InfixOperator::Subtract),
+        AssignmentOperator::Multiply => Some(InfixOperator::Multiply),
+        AssignmentOperator::Divide => Some(InfixOperator::Divide),
+        AssignmentOperator::Modulo => Some(InfixOperator::Modulo),
     };
-    let before = session.variable(name)?;
-    session
-        .variables
-        .set(name, &infix(operator, before, value)?)
+    // Undeclared before the value is computed, as on SQL Server.
+    session.variables.data_type(name)?;
+    let (value, ty) = match operator {
+        None => evaluate(session, &set.value)?,
+        Some(operator) => {
+            let before = Expr::Variable(set.variable.node.clone());
+            let whole = Expr::Infix {
+                operator,
+                left: Box::new(Spanned::unplaced(before)),
+                right: Box::new(set.value.clone()),
+            };
+            evaluate(session, &Spanned::unplaced(whole))?
+        }
+    };
+    session.variables.set(name, &value, ty)
 }
 
 /// `PRINT`
@@ -62,7 +73,8 @@ pub(super) fn print(
     expression: &Spanned<Expr>,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
-    let text = match evaluate(expression, session)? {
+    let (value, ty) = evaluate(session, expression)?;
+    let text = match convert_from(&value, ty, DataType::TEXT, None)? {
         Value::Null => String::new(),
         value => text_of(&value)?,
     };
@@ -70,6 +82,22 @@ pub(super) fn print(
         text.chars().take(PRINT_CHARACTERS_MAX).collect::<String>(),
     ));
     Ok(())
+}
+
+/// `EXEC ('...')`
+pub(super) fn execute_text(
+    session: &mut Session,
+    text: &Spanned<Expr>,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let (value, ty) = evaluate(session, text)?;
+    match convert_from(&value, ty, DataType::TEXT, None)? {
+        Value::Text(text) => {
+            session.execute_nested(&text, Variables::default(), sink)?;
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `SET NOCOUNT ON` and similar: settings that always hold are accepted, unsupported ones are

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use windlass_base::message::table;
 
-use crate::{DataType, Failure, Value, assign};
+use super::expression::convert_from;
+use crate::{DataType, Failure, Value};
 
 /// Declared variables; names are case-insensitive.
 #[derive(Debug, Clone, Default)]
@@ -16,31 +17,31 @@ impl Variables {
         self.0.clear();
     }
 
-    /// Declares a variable with its first value.
+    /// Declares a variable with its first value, which has the type `from`. A declaration in a loop runs
+    /// again, and keeps the value if it gives none.
     ///
     /// # Errors
-    /// 134 if it already exists; a failed conversion.
-    pub fn declare(
+    /// A failed conversion.
+    pub(crate) fn declare(
         &mut self,
         name: &str,
         data_type: DataType,
-        value: &Value,
+        value: Option<(Value, DataType)>,
     ) -> Result<(), Failure> {
-        if self.0.contains_key(&key(name)) {
-            return Err(Failure::ending(table::variable_declared_twice(name)));
+        let known = self.0.entry(key(name)).or_insert((data_type, Value::Null));
+        if let Some((value, from)) = value {
+            known.1 = convert_from(&value, from, data_type, None)?;
         }
-        let value = assign(value, data_type)?;
-        self.0.insert(key(name), (data_type, value));
         Ok(())
     }
 
-    /// Assigns a value to a declared variable.
+    /// Assigns a value of the type `from` to a declared variable.
     ///
     /// # Errors
     /// 137 if it was not declared; a failed conversion.
-    pub fn set(&mut self, name: &str, value: &Value) -> Result<(), Failure> {
+    pub(crate) fn set(&mut self, name: &str, value: &Value, from: DataType) -> Result<(), Failure> {
         let (data_type, held) = self.0.get_mut(&key(name)).ok_or_else(|| undeclared(name))?;
-        *held = assign(value, *data_type)?;
+        *held = convert_from(value, from, *data_type, None)?;
         Ok(())
     }
 
@@ -49,10 +50,19 @@ impl Variables {
     /// # Errors
     /// 137 if it was not declared.
     pub fn value(&self, name: &str) -> Result<Value, Failure> {
-        self.0
-            .get(&key(name))
+        let found = self.0.get(&key(name));
+        found
             .map(|(_, value)| value.clone())
             .ok_or_else(|| undeclared(name))
+    }
+
+    /// The type of a declared variable.
+    ///
+    /// # Errors
+    /// 137 if it was not declared.
+    pub(crate) fn data_type(&self, name: &str) -> Result<DataType, Failure> {
+        let found = self.0.get(&key(name));
+        found.map(|(ty, _)| *ty).ok_or_else(|| undeclared(name))
     }
 }
 

@@ -9,6 +9,8 @@
 mod backup;
 mod database;
 mod expression;
+mod flow;
+mod query;
 mod restore;
 mod script;
 mod security;
@@ -17,6 +19,8 @@ mod value;
 pub use backup::*;
 pub use database::*;
 pub use expression::*;
+pub use flow::*;
+pub use query::*;
 pub use restore::*;
 pub use script::*;
 pub use security::*;
@@ -77,6 +81,30 @@ pub enum Statement {
     WaitForDelay(Spanned<Value>),
     /// `BEGIN TRANSACTION`, `COMMIT`, `ROLLBACK`
     Transaction(Transaction),
-    /// Pass-through SQL, verbatim, for `SQLite`.
+    /// A query, a change of rows, or SQL that only `SQLite` has.
     Sql(Sql),
+    /// `DECLARE @t TABLE (...)`
+    DeclareTable {
+        /// The columns as written, in their parentheses.
+        text: String,
+        table: Box<CreateTable>,
+    },
+    /// `BEGIN ... END`
+    Block(Vec<Spanned<Statement>>),
+    If(Box<If>),
+    While(Box<While>),
+    Break,
+    Continue,
+    /// `RETURN [code]`
+    Return(Option<Spanned<Expr>>),
+    /// `label:`
+    Label(Identifier),
+    Goto(Spanned<Identifier>),
+    TryCatch(Box<TryCatch>),
+    /// `THROW [number, message, state]`
+    Throw(Option<Throw>),
+    RaiseError(Box<RaiseError>),
+    /// `EXEC ('text' + @more)`
+    ExecuteText(Spanned<Expr>),
+    Cursor(Cursor),
 }

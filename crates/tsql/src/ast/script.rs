@@ -1,6 +1,9 @@
-//! The statements around the backups: variables, procedures, settings, transactions, pass-through SQL.
+//! The statements around the backups: variables, procedures, settings, transactions, SQL.
 
-use super::{DataType, Expr, Identifier, ObjectName, Switch, Value, Variable};
+use super::{
+    CreateTable, DataType, Delete, Expr, Identifier, Insert, ObjectName, Query, Switch, Update,
+    Value, Variable,
+};
 use crate::span::Spanned;
 
 /// One variable of a `DECLARE`.
@@ -184,9 +187,29 @@ pub struct TransactionMark {
     pub description: Option<Value>,
 }
 
-/// Pass-through SQL: one statement, verbatim, without the closing `;`.
+/// A statement that `SQLite` runs. The printer repeats the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sql {
-    /// The text; the rewriter adapts it to `SQLite`.
+    /// The statement, without the closing `;`.
     pub text: String,
+    pub tree: SqlTree,
+}
+
+/// What a statement for `SQLite` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SqlTree {
+    Query(Box<Query>),
+    Insert(Box<Insert>),
+    Update(Box<Update>),
+    Delete(Box<Delete>),
+    CreateTable(Box<CreateTable>),
+    /// `DROP TABLE [IF EXISTS] ...`
+    DropTable {
+        names: Vec<Spanned<ObjectName>>,
+        if_exists: bool,
+    },
+    /// `TRUNCATE TABLE name`
+    Truncate(Spanned<ObjectName>),
+    /// SQL that T-SQL does not have, or has alike: run as written.
+    Native,
 }

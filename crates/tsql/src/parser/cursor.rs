@@ -21,6 +21,12 @@ pub(super) struct Parser<'a> {
     tokens: &'a [Token],
     position: usize,
     depth: usize,
+    /// How many queries are open: only there a name is a column.
+    pub(super) queries: usize,
+    /// Whether the next `(` may begin a condition.
+    pub(super) allows_condition: bool,
+    /// The greatest height of an expression so far, within the innermost query.
+    pub(super) tallest: usize,
 }
 
 /// A remembered position.
@@ -34,6 +40,9 @@ impl<'a> Parser<'a> {
             tokens,
             position: 0,
             depth: 0,
+            queries: 0,
+            allows_condition: false,
+            tallest: 0,
         }
     }
 

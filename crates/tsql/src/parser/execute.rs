@@ -12,8 +12,7 @@ impl Parser<'_> {
     pub(super) fn execute(&mut self) -> Result<Statement, ParseError> {
         self.bump();
         if self.is_symbol("(") {
-            let hint = "Write the statement itself, with variables where its grammar allows them.";
-            return Err(self.not_supported("EXECUTE of a string", hint));
+            return self.execute_text();
         }
         let mut return_code = None;
         if self.kind() == Some(TokenKind::Variable) {

@@ -1,4 +1,7 @@
-//! Scalar expressions.
+//! Scalar expressions and conditions.
+//!
+//! Both share one grammar, because `(` may begin either: a condition is accepted only where its reader
+//! allows it.
 //!
 //! Invariant: a tree is never higher than [`HEIGHT_MAX`], so that code that walks it (printer,
 //! evaluator, comparison, `Drop`) may recurse. Nesting is bounded by [`super::NESTING_MAX`]; a long
@@ -28,13 +31,17 @@ pub(crate) const BARE_FUNCTIONS: &[&str] = &[
 ];
 
 /// An expression and the height of its tree.
-struct Measured {
-    expression: Spanned<Expr>,
-    height: usize,
+pub(super) struct Measured {
+    pub(super) expression: Spanned<Expr>,
+    pub(super) height: usize,
 }
 
 impl Measured {
-    fn leaf(expression: Expr, span: Span) -> Self {
+    pub(super) fn boxed(self) -> Box<Spanned<Expr>> {
+        Box::new(self.expression)
+    }
+
+    pub(super) fn leaf(expression: Expr, span: Span) -> Self {
         Self {
             expression: Spanned::new(expression, span),
             height: 1,
@@ -42,9 +49,16 @@ impl Measured {
     }
 }
 
-type Read = Result<Measured, ParseError>;
+pub(super) type Read = Result<Measured, ParseError>;
 
-const SUMS: &[(&str, InfixOperator)] = &[("+", InfixOperator::Add), ("-", InfixOperator::Subtract)];
+const SUMS: &[(&str, InfixOperator)] = &[
+    ("+", InfixOperator::Add),
+    ("-", InfixOperator::Subtract),
+    ("&", InfixOperator::BitAnd),
+    ("|", InfixOperator::BitOr),
+    ("^", InfixOperator::BitXor),
+    ("||", InfixOperator::Concatenate),
+];
 
 const PRODUCTS: &[(&str, InfixOperator)] = &[
     ("*", InfixOperator::Multiply),
@@ -59,10 +73,24 @@ impl Parser<'_> {
     }
 
     pub(super) fn expression(&mut self) -> Result<Spanned<Expr>, ParseError> {
-        self.measured().map(|measured| measured.expression)
+        let measured = self.measured()?;
+        self.tallest = self.tallest.max(measured.height);
+        Ok(measured.expression)
     }
 
-    fn measured(&mut self) -> Read {
+    /// A node above others of height `height`.
+    pub(super) fn raised(&self, start: Span, expression: Expr, height: usize) -> Read {
+        if height >= HEIGHT_MAX {
+            return Err(self.too_deep());
+        }
+        let span = start.to(self.previous_span());
+        Ok(Measured {
+            expression: Spanned::new(expression, span),
+            height: height + 1,
+        })
+    }
+
+    pub(super) fn measured(&mut self) -> Read {
         self.nested(|parser| parser.chain(SUMS, |parser| parser.chain(PRODUCTS, Self::signed)))
     }
 
@@ -73,24 +101,21 @@ impl Parser<'_> {
         operand: impl Fn(&mut Self) -> Read,
     ) -> Read {
         let mut left = operand(self)?;
+        if left.expression.node.is_condition() {
+            return Ok(left);
+        }
         while let Some((_, operator)) = operators.iter().find(|(symbol, _)| self.is_symbol(symbol))
         {
             self.bump();
             let right = operand(self)?;
-            let height = 1 + left.height.max(right.height);
-            if height > HEIGHT_MAX {
-                return Err(self.too_deep());
-            }
-            let span = left.expression.span.to(right.expression.span);
+            let height = left.height.max(right.height);
+            let span = left.expression.span;
             let expression = Expr::Infix {
                 operator: *operator,
-                left: Box::new(left.expression),
-                right: Box::new(right.expression),
+                left: left.boxed(),
+                right: right.boxed(),
             };
-            left = Measured {
-                expression: Spanned::new(expression, span),
-                height,
-            };
+            left = self.raised(span, expression, height)?;
         }
         Ok(left)
     }
@@ -99,8 +124,10 @@ impl Parser<'_> {
         let operator = match self.text_at(0) {
             "-" => UnaryOperator::Negate,
             "+" => UnaryOperator::Plus,
-            _ => return self.primary(),
+            "~" => UnaryOperator::BitNot,
+            _ => return self.collated(),
         };
+        self.allows_condition = false;
         let start = self.here();
         self.bump();
         let operand = self.nested(Self::signed)?;
@@ -115,9 +142,29 @@ impl Parser<'_> {
         })
     }
 
+    /// A value, and the collations after it.
+    fn collated(&mut self) -> Read {
+        let mut value = self.primary()?;
+        while !value.expression.node.is_condition() && self.accept_word("COLLATE") {
+            let collation = self.identifier()?;
+            let (start, height) = (value.expression.span, value.height);
+            let value_inside = value.boxed();
+            value = self.raised(
+                start,
+                Expr::Collate {
+                    value: value_inside,
+                    collation,
+                },
+                height,
+            )?;
+        }
+        Ok(value)
+    }
+
     fn primary(&mut self) -> Read {
+        let allows_condition = std::mem::take(&mut self.allows_condition);
         if self.is_symbol("(") {
-            return self.parenthesised();
+            return self.parenthesised(allows_condition);
         }
         let Some(token) = self.token() else {
             return Err(self.unexpected());
@@ -142,32 +189,33 @@ impl Parser<'_> {
         Ok(Measured::leaf(constant, token.span))
     }
 
-    /// `(expression)` or `(SELECT ...)`
-    fn parenthesised(&mut self) -> Read {
+    /// `(expression)`, `(SELECT ...)`, or a condition in parentheses
+    fn parenthesised(&mut self, allows_condition: bool) -> Read {
         let start = self.here();
-        self.expect_symbol("(")?;
         if ["SELECT", "WITH", "VALUES"]
             .iter()
-            .any(|word| self.is_word(word))
+            .any(|word| self.is_word_at(1, word))
         {
-            let text = self.skip_to_closing_parenthesis()?.to_owned();
-            self.expect_symbol(")")?;
-            let span = start.to(self.previous_span());
-            return Ok(Measured::leaf(Expr::Subquery { text }, span));
+            let (query, height) = self.bracketed_query()?;
+            return self.raised(start, Expr::Subquery(query), height);
         }
-        let mut inner = self.measured()?;
+        self.expect_symbol("(")?;
+        let mut inner = match allows_condition {
+            true => self.alternatives()?,
+            false => self.measured()?,
+        };
         self.expect_symbol(")")?;
         inner.expression.span = start.to(self.previous_span());
         Ok(inner)
     }
 
-    /// `NULL`, a conversion, or a function.
+    /// `NULL`, a conversion, CASE, a function, or a column.
     fn worded(&mut self, start: Span) -> Read {
         if self.accept_word("NULL") {
             return Ok(Measured::leaf(Expr::Null, start));
         }
         if self.is_word("CASE") {
-            return Err(self.not_supported("CASE", "Write (SELECT CASE ... END) instead."));
+            return self.nested(Self::case);
         }
         if self.is_symbol_at(1, "(") {
             match self.text_at(0).to_ascii_uppercase().as_str() {
@@ -175,6 +223,7 @@ impl Parser<'_> {
                 "TRY_CAST" => return self.cast(OnConversionFailure::Null),
                 "CONVERT" => return self.convert(OnConversionFailure::Error),
                 "TRY_CONVERT" => return self.convert(OnConversionFailure::Null),
+                "IIF" => return self.nested(Self::immediate_if),
                 _ => {}
             }
         }
@@ -201,36 +250,55 @@ impl Parser<'_> {
             ));
         }
         if !self.is_symbol("(") {
+            if self.queries > 0 {
+                return self.raised(start, Expr::Column(function), 0);
+            }
             return Err(name_not_permitted(
                 start.to(self.previous_span()),
                 self.text,
             ));
         }
         self.bump();
-        let takes_part = DATE_FUNCTIONS
-            .iter()
-            .any(|name| function.object.text.eq_ignore_ascii_case(name));
-        let mut height = 0;
-        let mut arguments = Vec::new();
-        if !self.is_symbol(")") {
-            let mut is_part = takes_part;
-            arguments = self.comma_list(|parser| {
-                let argument = match std::mem::take(&mut is_part) {
-                    true => parser.date_part()?,
-                    false => parser.measured()?,
-                };
-                height = argument.height.max(height);
-                Ok(argument.expression)
-            })?;
+        if self.queries > 0
+            && let Some(aggregate) = self.over_rows(start, &function)?
+        {
+            return Ok(aggregate);
         }
-        self.finish(
+        let (arguments, height) = self.call_arguments(&function)?;
+        let read = self.finish(
             start,
             Expr::Call {
                 function,
                 arguments,
             },
             height,
-        )
+        )?;
+        match self.queries > 0 && (self.is_word("OVER") || self.is_word("WITHIN")) {
+            true => self.windowed(start, read),
+            false => Ok(read),
+        }
+    }
+
+    fn call_arguments(
+        &mut self,
+        function: &crate::ast::ObjectName,
+    ) -> Result<(Vec<Spanned<Expr>>, usize), ParseError> {
+        let mut is_part = DATE_FUNCTIONS
+            .iter()
+            .any(|name| function.object.text.eq_ignore_ascii_case(name));
+        let mut height = 0;
+        if self.is_symbol(")") {
+            return Ok((Vec::new(), height));
+        }
+        let arguments = self.comma_list(|parser| {
+            let argument = match std::mem::take(&mut is_part) {
+                true => parser.date_part()?,
+                false => parser.measured()?,
+            };
+            height = argument.height.max(height);
+            Ok(argument.expression)
+        })?;
+        Ok((arguments, height))
     }
 
     /// A date part is a bare word (`day`); it is stored as a string, which the functions accept
@@ -299,16 +367,9 @@ impl Parser<'_> {
     }
 
     /// The closing parenthesis of a function whose arguments have height `height`.
-    fn finish(&mut self, start: Span, expression: Expr, height: usize) -> Read {
+    pub(super) fn finish(&mut self, start: Span, expression: Expr, height: usize) -> Read {
         self.expect_symbol(")")?;
-        if height >= HEIGHT_MAX {
-            return Err(self.too_deep());
-        }
-        let span = start.to(self.previous_span());
-        Ok(Measured {
-            expression: Spanned::new(expression, span),
-            height: height + 1,
-        })
+        self.raised(start, expression, height)
     }
 }
 

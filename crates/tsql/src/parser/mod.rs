@@ -10,15 +10,20 @@
 //!   DATABASE`), so that time stays linear.
 
 mod backup;
+mod change;
+mod condition;
 mod cursor;
 mod database;
 mod execute;
 mod expression;
+mod flow;
 mod option;
 mod passthrough;
+mod query;
 mod restore;
 mod script;
 mod security;
+mod table;
 mod value;
 
 pub use cursor::NESTING_MAX;
@@ -48,20 +53,25 @@ pub fn parse_batch(text: &str) -> Result<Vec<Spanned<Statement>>, ParseError> {
     }
 }
 
-/// First words of statements that SQL Server runs and Windlass does not.
-const CONTROL_FLOW: &[&str] = &[
-    "IF",
-    "ELSE",
-    "WHILE",
-    "BREAK",
-    "CONTINUE",
-    "RETURN",
-    "GOTO",
-    "THROW",
-    "RAISERROR",
-    "END",
-    "CATCH",
+/// First words of statements that SQL Server runs and Windlass does not, and what to do instead.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "BULK",
+        "Import the file with another program, or insert its rows.",
+    ),
+    ("DENY", PERMISSIONS),
+    ("GRANT", PERMISSIONS),
+    ("KILL", "Stop a run with Ctrl-C, or end its process."),
+    ("REVERT", PERMISSIONS),
+    ("REVOKE", PERMISSIONS),
+    (
+        "SHUTDOWN",
+        "There is no server: every program ends by itself.",
+    ),
 ];
+
+const PERMISSIONS: &str =
+    "Whoever may read the files may do everything: use the permissions of the file system.";
 
 impl Parser<'_> {
     fn statement(&mut self, first_in_batch: bool) -> Result<Statement, ParseError> {
@@ -81,6 +91,9 @@ impl Parser<'_> {
             "CHECKPOINT" => self.checkpoint(),
             "DBCC" => self.dbcc(),
             "WAITFOR" => self.wait_for(),
+            "BEGIN" if !self.is_word_at(1, "TRAN") && !self.is_word_at(1, "TRANSACTION") => {
+                self.block()
+            }
             "BEGIN" | "COMMIT" | "ROLLBACK" | "SAVE" => self.transaction(),
             "CREATE" if self.is_word_at(1, "DATABASE") => self.create_database(),
             "CREATE" if self.is_word_at(1, "MASTER") => self.create_master_key(),
@@ -93,7 +106,16 @@ impl Parser<'_> {
             "GO" => Err(self
                 .unexpected()
                 .with_hint("GO must be on a line of its own.")),
-            upper if CONTROL_FLOW.contains(&upper) => Err(self.control_flow(upper)),
+            "IF" => self.if_statement(),
+            "WHILE" => self.while_statement(),
+            "BREAK" => Ok(self.word_alone(Statement::Break)),
+            "CONTINUE" => Ok(self.word_alone(Statement::Continue)),
+            "RETURN" => self.return_statement(),
+            "GOTO" => self.goto(),
+            "THROW" => self.throw(),
+            "RAISERROR" => self.raise_error(),
+            "OPEN" | "FETCH" | "CLOSE" | "DEALLOCATE" => self.cursor(),
+            _ if self.is_symbol_at(1, ":") && self.is_at_identifier() => self.label(),
             upper if passthrough::STARTERS.contains(&upper) => self.sql(),
             _ => self.unworded_statement(first_in_batch),
         }
@@ -101,16 +123,18 @@ impl Parser<'_> {
 
     /// A statement without a known first word: a procedure call if it is the first of its batch.
     fn unworded_statement(&mut self, first_in_batch: bool) -> Result<Statement, ParseError> {
+        let refused = REFUSED.iter().find(|(word, _)| self.is_word(word));
+        if let Some((word, hint)) = refused {
+            return Err(self.not_supported(word, hint));
+        }
         if first_in_batch && self.is_at_identifier() {
             return self.bare_execute();
         }
         Err(self.unexpected())
     }
 
-    fn control_flow(&self, word: &str) -> ParseError {
-        self.not_supported(
-            word,
-            "Scripts have no control flow, only statements, variables and GO.",
-        )
+    fn word_alone(&mut self, statement: Statement) -> Statement {
+        self.bump();
+        statement
     }
 }

@@ -1,4 +1,4 @@
-//! Finds the end of a pass-through SQL statement.
+//! Finds the end of a statement in SQLite's own words (`PRAGMA`, `CREATE TRIGGER`).
 //!
 //! It is not parsed, so its end is found by its outline: parentheses, `CASE ... END`, trigger
 //! bodies, and then a `;`, or a line whose first word starts a statement. T-SQL needs no `;`, so
@@ -11,7 +11,6 @@
 
 use super::cursor::Parser;
 use super::script::is_setting;
-use crate::ast::{Sql, Statement};
 use crate::error::ParseError;
 use crate::lexer::TokenKind;
 
@@ -44,13 +43,22 @@ pub(super) const STARTERS: &[&str] = &[
 const OWNED: &[&str] = &[
     "BACKUP",
     "BEGIN",
+    "BREAK",
     "CHECKPOINT",
+    "CLOSE",
     "COMMIT",
+    "CONTINUE",
     "DBCC",
+    "DEALLOCATE",
     "DECLARE",
+    "ELSE",
+    "END",
     "EXEC",
     "EXECUTE",
+    "FETCH",
+    "GOTO",
     "IF",
+    "OPEN",
     "PRINT",
     "RAISERROR",
     "RECONFIGURE",
@@ -165,39 +173,6 @@ impl Outline {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn sql(&mut self) -> Result<Statement, ParseError> {
-        self.refuse_unrunnable_sql()?;
-        let text = self.words_to_end()?.to_owned();
-        Ok(Statement::Sql(Sql { text }))
-    }
-
-    /// SQL that `SQLite` would misunderstand, or of which it would run only parts.
-    fn refuse_unrunnable_sql(&self) -> Result<(), ParseError> {
-        if self.is_word("SELECT")
-            && self
-                .token_at(1)
-                .is_some_and(|token| token.kind == TokenKind::Variable)
-            && self.text_at(2).ends_with('=')
-            && !matches!(self.text_at(2), "<=" | ">=" | "!=" | "==")
-        {
-            let hint = "Write SET @variable = (SELECT ...) instead.";
-            return Err(self.not_supported("SELECT @variable = ...", hint));
-        }
-        if !(self.is_word("CREATE") || self.is_word("ALTER")) {
-            return Ok(());
-        }
-        let object = if self.is_word_at(1, "OR") {
-            self.text_at(3)
-        } else {
-            self.text_at(1)
-        };
-        if contains(&["PROC", "PROCEDURE", "FUNCTION"], object) {
-            let what = format!("{} {object}", self.text_at(0)).to_ascii_uppercase();
-            return Err(self.not_supported(&what, "SQLite has no stored procedures."));
-        }
-        Ok(())
-    }
-
     /// Reads the statement that starts with the next token, verbatim; an error if there is none.
     pub(super) fn words_to_end(&mut self) -> Result<&'a str, ParseError> {
         if self.is_at_end() || self.is_symbol(";") {

@@ -85,6 +85,12 @@ impl Parser<'_> {
 
     pub(super) fn declare(&mut self) -> Result<Statement, ParseError> {
         self.expect_word("DECLARE")?;
+        if self.is_at_identifier() {
+            return self.declare_cursor();
+        }
+        if self.is_word_at(1, "TABLE") || self.is_word_at(1, "AS") && self.is_word_at(2, "TABLE") {
+            return self.declare_table();
+        }
         self.comma_list(|parser| parser.spanned(Self::declaration))
             .map(Statement::Declare)
     }
@@ -129,17 +135,21 @@ impl Parser<'_> {
 
     fn set_variable(&mut self) -> Result<Statement, ParseError> {
         let variable = self.spanned(Self::variable)?;
-        let found = ASSIGNMENTS
-            .iter()
-            .find(|(symbol, _)| self.is_symbol(symbol));
-        let (_, operator) = found.ok_or_else(|| self.unexpected())?;
-        self.bump();
+        let operator = self.assignment()?;
         let value = self.expression()?;
         Ok(Statement::SetVariable(SetVariable {
             variable,
-            operator: *operator,
+            operator,
             value,
         }))
+    }
+
+    /// The assignment that the symbol `ahead` positions ahead is.
+    pub(super) fn assignment_at(&self, ahead: usize) -> Option<AssignmentOperator> {
+        let found = ASSIGNMENTS
+            .iter()
+            .find(|(symbol, _)| self.is_symbol_at(ahead, symbol));
+        found.map(|(_, operator)| *operator)
     }
 
     fn isolation_level(&mut self) -> Result<Statement, ParseError> {
@@ -335,14 +345,11 @@ impl Parser<'_> {
     }
 
     pub(super) fn transaction(&mut self) -> Result<Statement, ParseError> {
-        let hint = "Scripts have no control flow, only statements, variables and GO.";
         if self.is_word("SAVE") {
+            let hint = "Write SQLite's SAVEPOINT and ROLLBACK TO.";
             return Err(self.not_supported("SAVE TRANSACTION", hint));
         }
         if self.is_word("BEGIN") {
-            if !(self.is_word_at(1, "TRAN") || self.is_word_at(1, "TRANSACTION")) {
-                return Err(self.not_supported("BEGIN other than BEGIN TRANSACTION", hint));
-            }
             self.bump();
             let name = self.transaction_name()?;
             let mark = self.transaction_mark()?;

@@ -9,6 +9,7 @@
 mod backup;
 mod database;
 mod expression;
+mod flow;
 mod restore;
 mod script;
 mod security;
@@ -16,22 +17,12 @@ mod value;
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::ast::Statement;
+use crate::ast::{Statement, Target};
 use crate::span::Spanned;
 
 /// The text of a batch: its statements, each ended by `;` and a line end.
 pub fn print_batch(statements: &[Spanned<Statement>]) -> String {
-    Batch(statements).to_string()
-}
-
-struct Batch<'a>(&'a [Spanned<Statement>]);
-
-impl Display for Batch<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.0
-            .iter()
-            .try_for_each(|statement| writeln!(f, "{};", statement.node))
-    }
+    flow::Body(statements).to_string()
 }
 
 impl Display for Statement {
@@ -69,7 +60,33 @@ impl Display for Statement {
             Self::WaitForDelay(delay) => write!(f, "WAITFOR DELAY {}", delay.node),
             Self::Transaction(statement) => statement.fmt(f),
             Self::Sql(sql) => f.write_str(&sql.text),
+            other => flow_statement(f, other),
         }
+    }
+}
+
+fn flow_statement(f: &mut Formatter<'_>, statement: &Statement) -> fmt::Result {
+    match statement {
+        Statement::DeclareTable { text, table } => match &table.target.node {
+            Target::Variable(name) => write!(f, "DECLARE {name} TABLE {text}"),
+            Target::Table(name) => write!(f, "CREATE TABLE {name} {text}"),
+        },
+        Statement::Block(statements) => write!(f, "BEGIN\n{}END", flow::Body(statements)),
+        Statement::If(statement) => statement.fmt(f),
+        Statement::While(statement) => statement.fmt(f),
+        Statement::Break => f.write_str("BREAK"),
+        Statement::Continue => f.write_str("CONTINUE"),
+        Statement::Return(None) => f.write_str("RETURN"),
+        Statement::Return(Some(code)) => write!(f, "RETURN ({})", code.node),
+        Statement::Label(label) => write!(f, "{label}:"),
+        Statement::Goto(label) => write!(f, "GOTO {}", label.node),
+        Statement::TryCatch(statement) => statement.fmt(f),
+        Statement::Throw(None) => f.write_str("THROW"),
+        Statement::Throw(Some(throw)) => throw.fmt(f),
+        Statement::RaiseError(statement) => statement.fmt(f),
+        Statement::ExecuteText(text) => write!(f, "EXECUTE ({})", text.node),
+        Statement::Cursor(cursor) => cursor.fmt(f),
+        other => other.fmt(f),
     }
 }
 

@@ -78,17 +78,8 @@ fn the_quote_of_the_first_article_is_named_with_its_place() {
 }
 
 #[test]
-fn control_flow_is_refused_by_name() {
+fn what_is_not_there_is_refused_by_name() {
     for (text, word) in [
-        ("IF 1 = 1 PRINT 'x'", "IF"),
-        ("WHILE 1 = 1 PRINT 'x'", "WHILE"),
-        ("BEGIN PRINT 'x' END", "BEGIN"),
-        ("BEGIN TRY PRINT 'x' END TRY", "BEGIN"),
-        ("SELECT 1;\nRETURN", "RETURN"),
-        ("PRINT 1\nELSE PRINT 2", "ELSE"),
-        ("GOTO x", "GOTO"),
-        ("RAISERROR('x', 16, 1)", "RAISERROR"),
-        ("EXEC ('SELECT 1')", "EXECUTE of a string"),
         ("EXEC @procedure", "EXECUTE of a variable"),
         (
             "CREATE PROCEDURE p AS\nBACKUP DATABASE x TO d",
@@ -98,9 +89,8 @@ fn control_flow_is_refused_by_name() {
             "CREATE OR ALTER FUNCTION f() RETURNS int AS RETURN 1",
             "CREATE FUNCTION",
         ),
-        ("SELECT @x = 5", "SELECT @variable"),
-        ("SELECT @x += 5", "SELECT @variable"),
-        ("DECLARE @t TABLE (a int)", "TABLE"),
+        ("DECLARE @c CURSOR", "CURSOR"),
+        ("DECLARE c CURSOR GLOBAL FOR SELECT 1", "A GLOBAL cursor"),
         ("WAITFOR TIME '10:00'", "WAITFOR other than DELAY"),
         ("SAVE TRANSACTION s", "SAVE TRANSACTION"),
         ("SET IDENTITY_INSERT t ON", "SET IDENTITY_INSERT"),
@@ -109,7 +99,18 @@ fn control_flow_is_refused_by_name() {
             "ALTER SERVER CONFIGURATION SET PROCESS",
         ),
         ("BACKUP MASTER KEY TO FILE = 'x'", "BACKUP MASTER"),
-        ("PRINT CASE WHEN 1 = 1 THEN 2 END", "CASE"),
+        (
+            "SELECT TOP 1 WITH TIES a FROM t ORDER BY a",
+            "TOP WITH TIES",
+        ),
+        ("SELECT * FROM t PIVOT (SUM(a) FOR b IN ([x])) p", "PIVOT"),
+        ("SELECT a FROM t FOR XML PATH('')", "FOR XML"),
+        ("IF 1 > ALL (SELECT 2) PRINT 1", "A comparison with ALL"),
+        ("DELETE FROM t OUTPUT deleted.a", "OUTPUT"),
+        ("KILL 51", "KILL"),
+        ("GRANT SELECT ON t TO u", "GRANT"),
+        ("CREATE LOGIN x WITH PASSWORD = 'y'", "CREATE LOGIN"),
+        ("MERGE t USING u ON 1 = 1", "MERGE"),
     ] {
         let error = refused(text);
         assert_eq!(error.number, 50005, "{text}: {error:?}");
@@ -119,7 +120,28 @@ fn control_flow_is_refused_by_name() {
         );
         assert!(error.hint.is_some());
     }
-    assert_eq!(refused("PRINT 1\n\n  WHILE 1 = 1 PRINT 2").line, 3);
+    assert_eq!(refused("PRINT 1\n\n  KILL 5").line, 3);
+}
+
+#[test]
+fn a_block_must_end_and_a_condition_must_be_one() {
+    for (text, number, near) in [
+        ("BEGIN PRINT 1", 102, "'1'"),
+        ("IF 1 = 1", 102, "'1'"),
+        ("PRINT 1 ELSE PRINT 2", 156, "'ELSE'"),
+        ("END", 156, "'END'"),
+        ("IF 1 PRINT 1", 4145, "'PRINT'"),
+        ("WHILE NOT 2 PRINT 1", 4145, "'PRINT'"),
+        ("BEGIN TRY PRINT 1 END TRY PRINT 2", 156, "'PRINT'"),
+        ("PRINT 1 = 1", 102, "'='"),
+        ("SELECT a FROM", 102, "'FROM'"),
+        ("SELECT 1 FROM t WHERE", 102, "'WHERE'"),
+        ("SELECT 1\nFROM t\nWERE a = 1", 102, "'a'"),
+    ] {
+        let error = refused(text);
+        assert_eq!(error.number, number, "{text}: {error:?}");
+        assert!(error.text.contains(near), "{text}: {error}");
+    }
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn semicolons_end_statements_but_not_inside_parentheses_strings_or_triggers() {
 #[test]
 fn a_line_that_begins_with_a_statement_of_ours_ends_the_one_before() {
     let text = "SELECT *\nFROM t\nWHERE a = 1\nBACKUP DATABASE x TO d\nSELECT 1\nUSE y\nSELECT 2\n\
-                PRINT 'p'\nSELECT 3\nSET @a = 1\nSELECT 4\nset nocount on\nSELECT 5\nEXEC sp_x";
+                PRINT 'p' SELECT 3\nSET @a = 1\nSELECT 4\nset nocount on\nSELECT 5\nEXEC sp_x";
     assert_eq!(
         outline(text),
         [
@@ -64,12 +64,15 @@ fn statements_of_several_parts_stay_whole() {
         "INSERT INTO t\nDEFAULT VALUES",
         "INSERT INTO t\nVALUES (1),\n(2)",
         "INSERT OR\nREPLACE INTO t\nSELECT 1",
-        "INSERT INTO t\nSELECT 1\nWHERE true\nON CONFLICT (a) DO\nUPDATE SET a = 1",
+        "INSERT INTO t\nSELECT 1\nWHERE 1 = 1\nON CONFLICT (a) DO\nUPDATE SET a = 1",
         "INSERT INTO t\nWITH c AS (SELECT 1)\nSELECT * FROM c",
         "WITH c AS (\nSELECT 1\n), d AS (SELECT 2)\nSELECT *\nFROM c",
         "WITH c AS (SELECT 1)\nINSERT INTO t\nSELECT * FROM c",
         "WITH c AS (SELECT 1)\nDELETE FROM t",
         "SELECT 1\nUNION ALL\nSELECT 2\nEXCEPT\nSELECT 3",
+        "SELECT TOP (5) PERCENT a.*, b = [c d], x y FROM dbo.t a (NOLOCK) LEFT JOIN u ON a.x = u.x",
+        "SELECT a FROM t ORDER BY a OFFSET 1 ROWS FETCH NEXT 2 ROWS ONLY",
+        "INSERT INTO #t\nEXEC sp_helpdb",
         "UPDATE t\nSET a = 1,\nb = 2\nWHERE c = 3",
         "CREATE VIEW v AS\nSELECT 1",
         "CREATE TABLE t AS\nWITH c AS (SELECT 1)\nSELECT * FROM c",
@@ -77,7 +80,7 @@ fn statements_of_several_parts_stay_whole() {
         "CREATE TABLE\nIF NOT EXISTS t (a)",
         "DROP TABLE\nIF EXISTS t",
         "ALTER TABLE t\nDROP COLUMN a",
-        "SELECT CASE\nWHEN 1 THEN 2\nELSE 3\nEND\nFROM t",
+        "SELECT CASE a\nWHEN 1 THEN 2\nELSE 3\nEND\nFROM t",
         "EXPLAIN QUERY PLAN\nSELECT 1",
         "SELECT a,\nreplace(b, 'x', 'y')\nFROM t",
         "PRAGMA user_version = 5",
@@ -120,12 +123,13 @@ fn comments_inside_are_kept_and_around_are_not() {
 
 #[test]
 fn what_does_not_close_is_refused() {
-    assert_eq!(refused("SELECT (1\nPRINT 1").number, 102);
+    assert_eq!(refused("SELECT (1\nPRINT 1").number, 156);
     assert_eq!(
         refused("SELECT (1; SELECT 2)").text,
         "Incorrect syntax near ';'."
     );
-    assert_eq!(refused("SELECT CASE WHEN 1 THEN 2").number, 102);
+    assert_eq!(refused("SELECT CASE WHEN 1 = 1 THEN 2").number, 102);
+    assert_eq!(refused("SELECT CASE WHEN 1 THEN 2 END").number, 4145);
     assert_eq!(
         refused("CREATE TRIGGER t AFTER INSERT ON x BEGIN SELECT 1;").number,
         102

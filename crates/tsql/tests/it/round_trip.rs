@@ -31,6 +31,7 @@ proptest! {
     fn procedures_variables_and_databases(statement in prop_oneof![
         generate::execute(),
         generate::variables(),
+        generate::flow(),
         generate::create_database(),
     ]) {
         assert_round_trip(vec![statement]);

@@ -6,7 +6,6 @@ use windlass_base::message::table;
 use windlass_tsql::ast::InfixOperator;
 
 use super::convert::date_time;
-use super::{number, type_name};
 use crate::{Failure, Value};
 
 /// The date from which T-SQL counts days.
@@ -87,6 +86,73 @@ impl Part {
         }
     }
 
+    /// The full name.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Year => "year",
+            Self::Quarter => "quarter",
+            Self::Month => "month",
+            Self::DayOfYear => "dayofyear",
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::IsoWeek => "iso_week",
+            Self::Weekday => "weekday",
+            Self::Hour => "hour",
+            Self::Minute => "minute",
+            Self::Second => "second",
+            Self::Millisecond => "millisecond",
+            Self::Microsecond => "microsecond",
+            Self::Nanosecond => "nanosecond",
+        }
+    }
+
+    /// Whether it is shorter than a day.
+    pub(super) fn is_time(self) -> bool {
+        matches!(
+            self,
+            Self::Hour
+                | Self::Minute
+                | Self::Second
+                | Self::Millisecond
+                | Self::Microsecond
+                | Self::Nanosecond
+        )
+    }
+
+    /// The start of the part that a date is in.
+    pub(super) fn truncated(self, at: DateTime) -> DateTime {
+        let date = at.date();
+        let start = |date: Date| date.at(0, 0, 0, 0);
+        let (hour, minute, second) = (at.hour(), at.minute(), at.second());
+        match self {
+            Self::Year => start(date.first_of_year()),
+            Self::Quarter => {
+                let month = (date.month() - 1) / 3 * 3 + 1;
+                Date::new(date.year(), month, 1).map_or(at, start)
+            }
+            Self::Month => start(date.first_of_month()),
+            Self::Week => {
+                let back = i64::from(date.weekday().to_sunday_zero_offset());
+                date.checked_sub(Span::new().days(back)).map_or(at, start)
+            }
+            Self::IsoWeek => {
+                let back = i64::from(date.weekday().to_monday_zero_offset());
+                date.checked_sub(Span::new().days(back)).map_or(at, start)
+            }
+            Self::DayOfYear | Self::Day | Self::Weekday => start(date),
+            Self::Hour => date.at(hour, 0, 0, 0),
+            Self::Minute => date.at(hour, minute, 0, 0),
+            Self::Second => date.at(hour, minute, second, 0),
+            Self::Millisecond => date.at(
+                hour,
+                minute,
+                second,
+                at.subsec_nanosecond() / 1_000_000 * 1_000_000,
+            ),
+            Self::Microsecond | Self::Nanosecond => at,
+        }
+    }
+
     /// The span of `count` units of this part, for adding.
     fn step(self, count: i64) -> Result<Span, jiff::Error> {
         let span = Span::new();
@@ -145,35 +211,59 @@ pub(super) fn plus(at: DateTime, part: Part, count: i64) -> Result<DateTime, Fai
         .map_err(|_| table::date_overflow("datetime").into())
 }
 
-/// `+` and `-` with a date on one side: numbers are days; the difference of two dates is in days.
+/// A date from year, month, day, and perhaps hour, minute, second and millisecond.
+pub(super) fn of_parts(values: &[Value]) -> Option<DateTime> {
+    let part = |index: usize| match values.get(index) {
+        Some(Value::Integer(number)) => Some(*number),
+        None => Some(0),
+        _ => None,
+    };
+    let small = |index: usize| i8::try_from(part(index)?).ok();
+    let millis = i32::try_from(part(6)?)
+        .ok()
+        .filter(|millis| (0..1000).contains(millis))?;
+    let year = i16::try_from(part(0)?).ok().filter(|year| *year > 0)?;
+    DateTime::new(
+        year,
+        small(1)?,
+        small(2)?,
+        small(3)?,
+        small(4)?,
+        small(5)?,
+        millis * 1_000_000,
+    )
+    .ok()
+}
+
+/// Days since the date from which T-SQL counts.
+pub(super) fn days(at: DateTime) -> f64 {
+    let whole = f64::from((at.date() - epoch().date()).get_days());
+    let part = (at.time() - Time::midnight())
+        .total(Unit::Second)
+        .unwrap_or(0.0);
+    whole + part / 86_400.0
+}
+
+/// `+` and `-` with a `datetime` on one side: numbers are days; a difference is days since 1900.
 pub(super) fn infix(
     operator: InfixOperator,
     left: &Value,
     right: &Value,
 ) -> Result<Value, Failure> {
-    let days = |value: &Value| -> Result<f64, Failure> {
-        let at = date_time(value)?;
-        let whole = f64::from((at.date() - epoch().date()).get_days());
-        let part = (at.time() - Time::midnight())
-            .total(Unit::Second)
-            .unwrap_or(0.0)
-            / 86_400.0;
-        Ok(whole + part)
-    };
-    if !matches!(operator, InfixOperator::Add | InfixOperator::Subtract)
-        || [left, right]
-            .iter()
-            .any(|value| matches!(value, Value::DateTime2(_)))
-    {
-        let names = (type_name(left), type_name(right));
-        return Err(table::incompatible_types(names.0, names.1, "arithmetic").into());
+    // Whole days are exact, whatever the time of day.
+    if let (Value::DateTime(at), Value::Integer(count)) = (left, right) {
+        let count = match operator {
+            InfixOperator::Add => *count,
+            _ => count.saturating_neg(),
+        };
+        return plus(*at, Part::Day, count).map(|at| Value::DateTime(to_ticks(at)));
     }
-    let sum = number::infix(
-        operator,
-        Value::Float(days(left)?),
-        Value::Float(days(right)?),
-    )?;
-    date_time(&sum).map(|at| Value::DateTime(to_ticks(at)))
+    let (one, two) = (days(date_time(left)?), days(date_time(right)?));
+    let sum = match operator {
+        InfixOperator::Add => one + two,
+        _ => one - two,
+    };
+    date_time(&Value::Float(sum)).map(|at| Value::DateTime(to_ticks(at)))
 }
 
 /// The nearest 1/300 of a second: the precision of `datetime`.
@@ -192,36 +282,66 @@ pub(super) fn to_minute(at: DateTime) -> DateTime {
     at.round(Unit::Minute).unwrap_or(at)
 }
 
-/// Parses a date in one of the forms common in scripts.
-pub(super) fn parse(text: &str) -> Option<DateTime> {
-    const TIMES: [&str; 5] = ["%H:%M:%S%.f", "%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M%p"];
-    const DATES: [&str; 7] = [
+/// Whether a text is built like a date, so that its numbers must be what is wrong.
+pub(super) fn looks_like_date(text: &str) -> bool {
+    let text = text.trim();
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    digits >= 6
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || b"-/.: T".contains(&byte))
+}
+
+/// Parses a date in the forms of style `style`, or in those common in scripts.
+pub(super) fn parse(text: &str, style: Option<i64>) -> Option<DateTime> {
+    const TIMES: [&str; 8] = [
+        "%H:%M:%S%.f",
+        "%H:%M:%S",
+        "%H:%M",
+        "%I:%M:%S %p",
+        "%I:%M:%S%p",
+        "%I:%M %p",
+        "%I:%M%p",
+        "%I%p",
+    ];
+    const DATES: [&str; 10] = [
         "%Y-%m-%d",
         "%Y%m%d",
-        "%m/%d/%Y",
         "%Y/%m/%d",
+        "%Y.%m.%d",
         "%b %d %Y",
         "%d %b %Y",
         "%b %d, %Y",
+        "%B %d, %Y",
+        "%d %B %Y",
+        "%B %d %Y",
     ];
-    let text = text.trim();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let forms: &[&str] = match style {
+        Some(3..=5 | 103..=105) => &["%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%d/%m/%y"],
+        _ => &["%m/%d/%Y", "%m-%d-%Y", "%m.%d.%Y", "%m/%d/%y"],
+    };
     let time_of = |text: &str| {
+        let text = zulu(text);
         TIMES
             .iter()
             .find_map(|form| Time::strptime(form, text).ok())
+            .or_else(|| old_time(text))
     };
     let date_of = |text: &str| {
-        DATES
-            .iter()
-            .find_map(|form| Date::strptime(form, text).ok())
+        let all = DATES.iter().chain(forms);
+        let date = all
+            .copied()
+            .find_map(|form| Date::strptime(form, text).ok())?;
+        (date.year() >= 1).then_some(date)
     };
     if text.is_empty() {
         return Some(epoch());
     }
-    if let Some(date) = date_of(text) {
+    if let Some(date) = date_of(&text) {
         return Some(date.at(0, 0, 0, 0));
     }
-    if let Some(time) = time_of(text) {
+    if let Some(time) = time_of(&text) {
         return Some(epoch().date().to_datetime(time));
     }
     text.char_indices()
@@ -233,9 +353,24 @@ pub(super) fn parse(text: &str) -> Option<DateTime> {
         })
 }
 
+/// A time without the `Z` of UTC.
+fn zulu(text: &str) -> &str {
+    text.strip_suffix('Z').unwrap_or(text)
+}
+
+/// `10:00:00:123`, with milliseconds after a colon.
+fn old_time(text: &str) -> Option<Time> {
+    let (time, millis) = text.rsplit_once(':')?;
+    if millis.len() != 3 || time.matches(':').count() != 2 {
+        return None;
+    }
+    Time::strptime("%H:%M:%S%.f", format!("{time}.{millis}")).ok()
+}
+
 /// Formats a date and time in a CONVERT style.
 pub(super) fn text(at: DateTime, style: i64, type_name: &str) -> Result<String, Failure> {
     let form = match style {
+        0 | 100 if type_name == "time" => "%l:%M%p",
         0 | 100 => "%b %e %Y %l:%M%p",
         8 | 24 | 108 => "%H:%M:%S",
         9 | 109 => "%b %e %Y %l:%M:%S:%3f%p",
@@ -244,6 +379,7 @@ pub(super) fn text(at: DateTime, style: i64, type_name: &str) -> Result<String, 
         20 | 120 => "%Y-%m-%d %H:%M:%S",
         21 | 25 | 121 => "%Y-%m-%d %H:%M:%S.%3f",
         22 => "%m/%d/%y %l:%M:%S %p",
+
         126 if at.subsec_nanosecond() == 0 => "%Y-%m-%dT%H:%M:%S",
         126 => "%Y-%m-%dT%H:%M:%S.%3f",
         127 if at.subsec_nanosecond() == 0 => "%Y-%m-%dT%H:%M:%SZ",

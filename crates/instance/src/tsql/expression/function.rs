@@ -1,282 +1,320 @@
-//! The built-in functions that scripts around backups use.
+//! The built-in functions: which module computes them.
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use windlass_base::Guid;
 use windlass_base::message::table;
-use windlass_base::{Guid, local_now};
-use windlass_tsql::ast::Expr;
-use windlass_tsql::span::Spanned;
 
-use super::convert::date_time;
 use super::date::{self, Part};
-use super::{Environment, Which, evaluate, integer, text, text_of};
-use crate::{Failure, Value};
+use super::eval::{Inputs, eval, order};
+use super::function_table::function_type;
+use super::{Bound, Collation, convert_from, integer, text, text_of};
+use crate::{DataType, Failure, IntegerType, Value};
 
-/// Calls a function by its name.
+/// A text, if it is not too long: a script must not use all memory.
+pub(super) fn checked_length(text: String) -> Result<Value, Failure> {
+    match text.len() > text::TEXT_BYTES_MAX {
+        true => Err(table::arithmetic_overflow("nvarchar").into()),
+        false => Ok(Value::Text(text)),
+    }
+}
+
+/// Calls a function by its name in capitals; `ty` is the type of its result.
 pub(super) fn call(
     name: &str,
-    arguments: &[Spanned<Expr>],
-    environment: &mut dyn Environment,
+    arguments: &[Bound],
+    ty: DataType,
+    collation: Collation,
+    inputs: &Inputs<'_>,
 ) -> Result<Value, Failure> {
-    let upper = name.to_ascii_uppercase();
-    // The first argument of these is the name of a date part, not an expression.
-    if let "DATEPART" | "DATENAME" | "DATEADD" | "DATEDIFF" | "DATEDIFF_BIG" = upper.as_str() {
-        return date_function(&upper, arguments, environment);
+    if name == "CHOOSE" {
+        return choose(arguments, inputs);
     }
-    if let "ISNULL" | "COALESCE" = upper.as_str() {
-        return first_not_null(&upper, arguments, environment);
-    }
-    let values = arguments
-        .iter()
-        .map(|argument| evaluate(argument, environment))
-        .collect::<Result<Vec<_>, _>>()?;
-    if let Some(value) = session_function(&upper, &values, environment)? {
-        return Ok(value);
-    }
-    if let Some(value) = clock_function(&upper, &values)? {
-        return Ok(value);
-    }
-    match text::call(&upper, values)? {
-        Some(value) => Ok(value),
-        None => Err(Failure::ending(table::not_recognized(
-            name,
-            "built-in function name",
-        ))),
-    }
-}
-
-/// Checks the number of arguments of a function.
-pub(super) fn count(
-    name: &str,
-    values: &[Value],
-    range: std::ops::RangeInclusive<usize>,
-) -> Result<(), Failure> {
-    if range.contains(&values.len()) {
-        return Ok(());
-    }
-    let wanted = if range.start() == range.end() {
-        range.start().to_string()
-    } else {
-        format!("{} to {}", range.start(), range.end())
-    };
-    Err(Failure::ending(table::argument_count(
-        name.to_ascii_lowercase(),
-        wanted,
-    )))
-}
-
-fn first_not_null(
-    name: &str,
-    arguments: &[Spanned<Expr>],
-    environment: &mut dyn Environment,
-) -> Result<Value, Failure> {
-    if arguments.len() < 2 || (name == "ISNULL" && arguments.len() > 2) {
-        return Err(Failure::ending(table::argument_count(
-            name.to_ascii_lowercase(),
-            2,
-        )));
-    }
+    let mut values = Vec::with_capacity(arguments.len());
     for argument in arguments {
-        let value = evaluate(argument, environment)?;
-        if !value.is_null() {
-            return Ok(value);
-        }
+        values.push(eval(argument, inputs)?);
     }
-    Ok(Value::Null)
-}
-
-/// The argument, if it is a bare word.
-fn word(argument: &Spanned<Expr>) -> Option<&str> {
-    match &argument.node {
-        Expr::Call {
-            function,
-            arguments,
-        } if arguments.is_empty() => Some(&function.object.text),
-        Expr::Text { text, .. } => Some(text),
-        _ => None,
+    if let Some(value) = session_function(name, &values, inputs)? {
+        return Ok(value);
     }
-}
-
-fn date_function(
-    name: &str,
-    arguments: &[Spanned<Expr>],
-    environment: &mut dyn Environment,
-) -> Result<Value, Failure> {
-    let wanted = if matches!(name, "DATEPART" | "DATENAME") {
-        2
-    } else {
-        3
-    };
-    let (Some(part), true) = (arguments.first(), arguments.len() == wanted) else {
-        return Err(Failure::ending(table::argument_count(
-            name.to_ascii_lowercase(),
-            wanted,
-        )));
-    };
-    let written = word(part).unwrap_or("");
-    let part = Part::named(written).ok_or_else(|| {
-        let option = name.to_ascii_lowercase();
-        Failure::ending(table::unknown_option(written, option))
-    })?;
-    let mut values = Vec::new();
-    for argument in arguments.iter().skip(1) {
-        match evaluate(argument, environment)? {
-            Value::Null => return Ok(Value::Null),
-            value => values.push(value),
-        }
+    if let Some(value) = any_function(name, arguments, &values, collation)? {
+        return Ok(value);
     }
-    date_value(name, part, &values)
-}
-
-/// Calls a date function with evaluated arguments; the first is the name of the date part.
-pub(super) fn date_call(name: &str, arguments: Vec<Value>) -> Result<Value, Failure> {
-    let wanted = if matches!(name, "DATEPART" | "DATENAME") {
-        2
-    } else {
-        3
-    };
-    count(name, &arguments, wanted..=wanted)?;
-    let mut arguments = arguments.into_iter();
-    let written = match arguments.next() {
-        Some(Value::Text(part)) => part,
-        _ => String::new(),
-    };
-    let part = Part::named(&written).ok_or_else(|| {
-        Failure::ending(table::unknown_option(&written, name.to_ascii_lowercase()))
-    })?;
-    let values: Vec<Value> = arguments.collect();
     if values.iter().any(Value::is_null) {
         return Ok(Value::Null);
     }
-    date_value(name, part, &values)
+    let function = function_type(name);
+    if function.is_some_and(|function| function.letter(0) == 'p') {
+        return date_function(name, &values, arguments);
+    }
+    if let Some(value) = date_parts_function(name, &values)? {
+        return Ok(value);
+    }
+    if let Some(value) = text::numeric(name, &values, ty)? {
+        return Ok(value);
+    }
+    text::call(name, &values, collation)
 }
 
-fn date_value(name: &str, part: Part, values: &[Value]) -> Result<Value, Failure> {
-    match (name, values) {
-        ("DATEPART", [at]) => Ok(Value::Integer(part.of(date_time(at)?))),
-        ("DATENAME", [at]) => Ok(Value::Text(part.name_of(date_time(at)?))),
-        ("DATEADD", [count, at]) => {
-            let sum = date::plus(date_time(at)?, part, integer(count)?)?;
-            Ok(match at {
-                Value::Date(_) => Value::Date(sum.date()),
-                Value::Time(_) => Value::Time(sum.time()),
-                Value::DateTime2(_) => Value::DateTime2(sum),
-                _ => Value::DateTime(date::to_ticks(sum)),
-            })
-        }
-        (_, [from, to]) => Ok(Value::Integer(
-            part.boundaries(date_time(from)?, date_time(to)?)?,
-        )),
+fn choose(arguments: &[Bound], inputs: &Inputs<'_>) -> Result<Value, Failure> {
+    let Some(index) = arguments.first() else {
+        return Ok(Value::Null);
+    };
+    let index = eval(index, inputs)?;
+    if index.is_null() {
+        return Ok(Value::Null);
+    }
+    match usize::try_from(integer(&index)?) {
+        Ok(index) if index > 0 => match arguments.get(index) {
+            Some(argument) => eval(argument, inputs),
+            None => Ok(Value::Null),
+        },
         _ => Ok(Value::Null),
     }
 }
 
-/// Functions of the current time, and those that return parts of a date.
-pub(super) fn clock_function(name: &str, values: &[Value]) -> Result<Option<Value>, Failure> {
-    let now = || local_now().datetime();
-    let utc = || Timestamp::now().to_zoned(TimeZone::UTC).datetime();
-    let value = match name {
-        "GETDATE" | "CURRENT_TIMESTAMP" => Value::DateTime(date::to_ticks(now())),
-        "GETUTCDATE" => Value::DateTime(date::to_ticks(utc())),
-        "SYSDATETIME" => Value::DateTime2(now()),
-        "SYSUTCDATETIME" => Value::DateTime2(utc()),
-        "NEWID" => Value::Guid(Guid::random()),
-        "YEAR" | "MONTH" | "DAY" => {
-            count(name, values, 1..=1)?;
-            match values.first() {
-                Some(value) if !value.is_null() => {
-                    let part = Part::named(name).unwrap_or(Part::Day);
-                    Value::Integer(part.of(date_time(value)?))
-                }
-                _ => Value::Null,
-            }
-        }
-        "EOMONTH" => {
-            count(name, values, 1..=1)?;
-            match values.first() {
-                Some(value) if !value.is_null() => {
-                    Value::Date(date_time(value)?.date().last_of_month())
-                }
-                _ => Value::Null,
-            }
+/// Functions that handle NULL themselves.
+fn any_function(
+    name: &str,
+    arguments: &[Bound],
+    values: &[Value],
+    collation: Collation,
+) -> Result<Option<Value>, Failure> {
+    let first = values.first().unwrap_or(&Value::Null);
+    Ok(Some(match name {
+        "CONCAT" => text::concat(values)?,
+        "CONCAT_WS" => text::concat_with(values)?,
+        "QUOTENAME" => text::quote_name(values)?,
+        "ISNUMERIC" => {
+            let is_number = !first.is_null()
+                && (convert_from(first, arguments[0].ty, DataType::Float, None).is_ok()
+                    || convert_from(first, arguments[0].ty, DataType::Money, None).is_ok());
+            Value::Integer(i64::from(is_number))
         }
         "ISDATE" => {
-            count(name, values, 1..=1)?;
-            let is_date = |value: &Value| !value.is_null() && date_time(value).is_ok();
-            Value::Integer(i64::from(values.first().is_some_and(is_date)))
+            let date = convert_from(first, arguments[0].ty, DataType::DateTime, None);
+            Value::Integer(i64::from(!first.is_null() && date.is_ok()))
         }
-        "FORMAT" => {
-            count(name, values, 2..=3)?;
-            format(values)?
+        "EOMONTH" => {
+            if first.is_null() {
+                return Ok(Some(Value::Null));
+            }
+            let months = match values.get(1) {
+                None | Some(Value::Null) => 0,
+                Some(months) => integer(months)?,
+            };
+            let at = date::plus(super::convert::date_time(first)?, Part::Month, months)?;
+            Value::Date(at.date().last_of_month())
         }
+        "GREATEST" | "LEAST" => {
+            let mut best = Value::Null;
+            for value in values.iter().filter(|value| !value.is_null()) {
+                let is_better = match order(value, &best, collation)? {
+                    None => true,
+                    Some(order) if name == "LEAST" => order.is_lt(),
+                    Some(order) => order.is_gt(),
+                };
+                if is_better {
+                    best = value.clone();
+                }
+            }
+            best
+        }
+        "DATALENGTH" => match first {
+            Value::Null => Value::Null,
+            value => Value::Integer(data_length(value, arguments[0].ty)),
+        },
         _ => return Ok(None),
+    }))
+}
+
+fn data_length(value: &Value, ty: DataType) -> i64 {
+    let length = match (value, ty) {
+        (
+            Value::Text(text),
+            DataType::Text {
+                national: false, ..
+            },
+        ) => text.chars().count(),
+        (Value::Text(text), _) => text.encode_utf16().count() * 2,
+        (Value::Binary(bytes), _) => bytes.len(),
+        (_, DataType::Bit) => 1,
+        (_, DataType::Integer(kind)) => kind.bytes(),
+        (_, DataType::Decimal { precision, .. }) => match precision {
+            0..=9 => 5,
+            10..=19 => 9,
+            20..=28 => 13,
+            _ => 17,
+        },
+        (_, DataType::SmallMoney | DataType::Real | DataType::SmallDateTime) => 4,
+        (_, DataType::Guid) => 16,
+        (_, DataType::Date) => 3,
+        (_, DataType::Time) => 5,
+        _ => 8,
     };
-    let takes_none = matches!(
-        name,
-        "GETDATE" | "CURRENT_TIMESTAMP" | "GETUTCDATE" | "SYSDATETIME" | "SYSUTCDATETIME" | "NEWID"
-    );
-    if takes_none {
-        count(name, values, 0..=0)?;
+    i64::try_from(length).unwrap_or(i64::MAX)
+}
+
+fn date_function(name: &str, values: &[Value], arguments: &[Bound]) -> Result<Value, Failure> {
+    let part = match values.first() {
+        Some(Value::Text(part)) => Part::named(part),
+        _ => None,
+    };
+    let Some(part) = part else {
+        return Ok(Value::Null);
+    };
+    let at = |index: usize| super::convert::date_time(values.get(index).unwrap_or(&Value::Null));
+    match name {
+        "DATEPART" => Ok(Value::Integer(part.of(at(1)?))),
+        "DATENAME" => Ok(Value::Text(part.name_of(at(1)?))),
+        "DATETRUNC" => Ok(as_date(&values[1], part.truncated(at(1)?))),
+        "DATEADD" => {
+            let last = arguments.last().map_or(DataType::DateTime, |last| last.ty);
+            if last == DataType::Date && part.is_time() {
+                let message = table::part_unsupported(part.word(), "dateadd", "date");
+                return Err(message.into());
+            }
+            let sum = date::plus(at(2)?, part, integer(&values[1])?)?;
+            Ok(as_date(&values[2], sum))
+        }
+        _ => {
+            let count = part.boundaries(at(1)?, at(2)?)?;
+            let range = match name {
+                "DATEDIFF" => IntegerType::Int.range(),
+                _ => IntegerType::BigInt.range(),
+            };
+            match (range.0..=range.1).contains(&count) {
+                true => Ok(Value::Integer(count)),
+                false => Err(table::date_difference_overflow().into()),
+            }
+        }
     }
-    Ok(Some(value))
+}
+
+/// A date of the same type as `model`.
+fn as_date(model: &Value, at: jiff::civil::DateTime) -> Value {
+    match model {
+        Value::Date(_) => Value::Date(at.date()),
+        Value::Time(_) => Value::Time(at.time()),
+        Value::DateTime2(_) => Value::DateTime2(at),
+        _ => Value::DateTime(date::to_ticks(at)),
+    }
+}
+
+fn date_parts_function(name: &str, values: &[Value]) -> Result<Option<Value>, Failure> {
+    let invalid = |ty: &str| Failure::from(table::date_parts_invalid(ty));
+    Ok(Some(match name {
+        "YEAR" | "MONTH" | "DAY" => {
+            let part = Part::named(name).unwrap_or(Part::Day);
+            Value::Integer(part.of(super::convert::date_time(&values[0])?))
+        }
+        "DATEFROMPARTS" => Value::Date(
+            date::of_parts(values)
+                .ok_or_else(|| invalid("date"))?
+                .date(),
+        ),
+        "DATETIMEFROMPARTS" => {
+            let at = date::of_parts(values).ok_or_else(|| invalid("datetime"))?;
+            Value::DateTime(date::to_ticks(at))
+        }
+        "FORMAT" => format(values)?,
+        _ => return Ok(None),
+    }))
 }
 
 fn format(values: &[Value]) -> Result<Value, Failure> {
     let (Some(value), Some(Value::Text(pattern))) = (values.first(), values.get(1)) else {
         return Ok(Value::Null);
     };
+    let refused = || {
+        Failure::from(table::format_not_supported(
+            super::type_of(value).name(),
+            pattern,
+        ))
+    };
+    if values.len() > 2
+        && !matches!(&values[2], Value::Text(culture) if culture.eq_ignore_ascii_case("en-us"))
+    {
+        return Err(refused());
+    }
     match value {
-        Value::Null => Ok(Value::Null),
-        Value::DateTime(_) | Value::DateTime2(_) | Value::Date(_) | Value::Time(_) => {
-            Ok(Value::Text(date::by_pattern(date_time(value)?, pattern)))
+        Value::DateTime(_) | Value::DateTime2(_) | Value::Date(_) | Value::Time(_) => Ok(
+            Value::Text(date::by_pattern(super::convert::date_time(value)?, pattern)),
+        ),
+        Value::Bit(_) | Value::Integer(_) | Value::Decimal(_) | Value::Float(_) => {
+            text::number_by_pattern(value, pattern)
+                .map(Value::Text)
+                .ok_or_else(refused)
         }
-        // Zeros in a pattern set the minimum number of digits; other patterns are not supported.
-        Value::Integer(number)
-            if !pattern.is_empty() && pattern.bytes().all(|byte| byte == b'0') =>
-        {
-            Ok(Value::Text(format!(
-                "{number:0>width$}",
-                width = pattern.len().min(64)
-            )))
-        }
-        other => Err(table::format_not_supported(super::type_name(other), pattern).into()),
+        _ => Err(refused()),
     }
 }
 
-/// Functions that depend on the session.
+/// Functions about the session, and of the clock.
 fn session_function(
     name: &str,
     values: &[Value],
-    environment: &mut dyn Environment,
+    inputs: &Inputs<'_>,
 ) -> Result<Option<Value>, Failure> {
-    let value = match name {
-        "DB_NAME" | "DB_ID" => {
-            count(name, values, 0..=1)?;
-            let found = match values.first() {
-                Some(Value::Null) => None,
-                Some(Value::Text(text)) if name == "DB_ID" => {
-                    environment.database(Which::Named(text))?
-                }
-                Some(value) => environment.database(Which::Numbered(integer(value)?))?,
-                None => environment.database(Which::Current)?,
-            };
-            match found {
-                Some((_, found)) if name == "DB_NAME" => Value::Text(found),
-                Some((id, _)) => Value::Integer(id),
-                None => Value::Null,
+    let facts = inputs.facts;
+    let error =
+        |of: fn(&windlass_base::Message) -> Value| facts.error.as_ref().map_or(Value::Null, of);
+    Ok(Some(match name {
+        "GETDATE" | "CURRENT_TIMESTAMP" => Value::DateTime(date::to_ticks(facts.now)),
+        "GETUTCDATE" => Value::DateTime(date::to_ticks(facts.utc)),
+        "SYSDATETIME" => Value::DateTime2(facts.now),
+        "SYSUTCDATETIME" => Value::DateTime2(facts.utc),
+        "NEWID" => Value::Guid(Guid::random()),
+        "PI" => Value::Float(std::f64::consts::PI),
+        "RAND" => Value::Float(random()),
+        "DB_NAME" => match values.first() {
+            None => Value::text(&facts.database),
+            Some(Value::Null) => Value::Null,
+            Some(number) => {
+                let found = facts.numbered(integer(number)?);
+                found.map_or(Value::Null, |(_, name)| Value::text(name))
             }
+        },
+        "DB_ID" | "HAS_DBACCESS" => {
+            let name_asked = match values.first() {
+                None => facts.database.clone(),
+                Some(Value::Null) => return Ok(Some(Value::Null)),
+                Some(name) => text_of(name)?,
+            };
+            let found = facts.named(&name_asked);
+            found.map_or(Value::Null, |(id, _)| match name {
+                "DB_ID" => Value::Integer(*id),
+                _ => Value::Integer(1),
+            })
         }
-        "HOST_NAME" => Value::text(&environment.identity().machine),
+        "HOST_NAME" => Value::text(&facts.identity.machine),
+        "APP_NAME" => Value::text(crate::PRODUCT),
         "SUSER_SNAME" | "SUSER_NAME" | "ORIGINAL_LOGIN" | "SYSTEM_USER" => {
-            Value::text(&environment.identity().user)
+            Value::text(&facts.identity.user)
         }
-        "USER_NAME" | "CURRENT_USER" | "SESSION_USER" | "USER" => Value::text("dbo"),
-        "SERVERPROPERTY" => {
-            count(name, values, 1..=1)?;
-            let property = text_of(values.first().unwrap_or(&Value::Null))?;
-            environment.identity().property(&property)
+        "USER_NAME" | "CURRENT_USER" | "SESSION_USER" | "USER" | "SCHEMA_NAME" => {
+            Value::text("dbo")
         }
+        "DATABASE_PRINCIPAL_ID" => Value::Integer(1),
+        "SERVERPROPERTY" => match values.first() {
+            None | Some(Value::Null) => Value::Null,
+            Some(property) => facts.identity.property(&text_of(property)?),
+        },
+        "ERROR_NUMBER" => error(|error| Value::Integer(i64::from(error.number))),
+        "ERROR_SEVERITY" => error(|error| Value::Integer(i64::from(error.severity.0))),
+        "ERROR_STATE" => error(|error| Value::Integer(i64::from(error.state))),
+        "ERROR_LINE" => error(|error| Value::Integer(i64::from(error.line.max(1)))),
+        "ERROR_MESSAGE" => error(|error| Value::text(&error.text)),
+        "ERROR_PROCEDURE" => Value::Null,
+        "XACT_STATE" => Value::Integer(i64::from(facts.transactions > 0)),
         _ => return Ok(None),
-    };
-    Ok(Some(value))
+    }))
+}
+
+/// A number from 0 to 1, from the bytes of a random identifier.
+fn random() -> f64 {
+    let bytes = Guid::random().to_stored();
+    let number = bytes
+        .iter()
+        .take(6)
+        .fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    number as f64 / (1_u64 << 48) as f64
 }

@@ -1,91 +1,39 @@
-//! The built-in functions on texts and numbers.
+//! The built-in functions on texts and numbers. Their arguments are neither NULL nor of another type than
+//! the table of functions says.
 
 use windlass_base::message::table;
 
-use super::function::count;
-use super::{integer, text_of, type_name};
-use crate::{DataType, Failure, Value, convert};
+use super::collation::find;
+use super::function::checked_length;
+use super::like::Pattern;
+use super::{Collation, convert_from, integer, number, text_of, type_of};
+use crate::{DataType, Decimal, Failure, Value};
 
-/// Maximum length of a text that a function returns: limits the memory that a script can use.
-const TEXT_CHARACTERS_MAX: usize = 1 << 20;
+/// Maximum length of a text that an expression makes: limits the memory that a script can use.
+pub(super) const TEXT_BYTES_MAX: usize = 64 << 20;
 
-/// Calls a function; `None` if it does not exist.
-pub(super) fn call(name: &str, values: Vec<Value>) -> Result<Option<Value>, Failure> {
-    match name {
-        "CONCAT" => return concat(values).map(Some),
-        "CONCAT_WS" => return concat_with(values).map(Some),
-        "NULLIF" => {
-            count(name, &values, 2..=2)?;
-            let equal = values.first() == values.get(1);
-            let first = values.into_iter().next().unwrap_or(Value::Null);
-            return Ok(Some(if equal { Value::Null } else { first }));
-        }
-        "QUOTENAME" => return quote_name(&values).map(Some),
-        "ISNUMERIC" => {
-            count(name, &values, 1..=1)?;
-            let value = values.into_iter().next().unwrap_or(Value::Null);
-            let number = !value.is_null() && convert(&value, DataType::Float, None).is_ok();
-            return Ok(Some(Value::Integer(i64::from(number))));
-        }
-        _ => {}
-    }
-    let Some(range) = arguments_of(name) else {
-        return Ok(None);
-    };
-    count(name, &values, range)?;
-    if values.iter().any(Value::is_null) {
-        return Ok(Some(Value::Null));
-    }
-    match name {
-        "ABS" | "CEILING" | "FLOOR" | "ROUND" | "POWER" | "SQRT" => {
-            numeric(name, &values).map(Some)
-        }
-        "LEN" | "DATALENGTH" | "CHARINDEX" | "ASCII" | "UNICODE" => {
-            measure(name, &values).map(Some)
-        }
-        _ => make(name, &values).map(Some),
-    }
-}
-
-fn arguments_of(name: &str) -> Option<std::ops::RangeInclusive<usize>> {
-    Some(match name {
-        "LEN" | "DATALENGTH" | "ASCII" | "UNICODE" | "UPPER" | "LOWER" | "LTRIM" | "RTRIM"
-        | "TRIM" | "REVERSE" | "SPACE" | "CHAR" | "NCHAR" | "ABS" | "CEILING" | "FLOOR"
-        | "SQRT" => 1..=1,
-        "LEFT" | "RIGHT" | "REPLICATE" | "ROUND" | "POWER" => 2..=2,
-        "CHARINDEX" => 2..=3,
-        "STR" => 1..=3,
-        "REPLACE" | "SUBSTRING" => 3..=3,
-        "STUFF" => 4..=4,
-        _ => return None,
-    })
-}
-
-fn concat(values: Vec<Value>) -> Result<Value, Failure> {
-    count("CONCAT", &values, 2..=254)?;
+pub(super) fn concat(values: &[Value]) -> Result<Value, Failure> {
     let mut joined = String::new();
-    for value in values.into_iter().filter(|value| !value.is_null()) {
-        joined.push_str(&text_of(&value)?);
+    for value in values.iter().filter(|value| !value.is_null()) {
+        joined.push_str(&text_of(value)?);
     }
-    Ok(Value::Text(joined))
+    checked_length(joined)
 }
 
-fn concat_with(values: Vec<Value>) -> Result<Value, Failure> {
-    count("CONCAT_WS", &values, 3..=254)?;
-    let mut parts = Vec::new();
-    for value in values.into_iter().filter(|value| !value.is_null()) {
-        parts.push(text_of(&value)?);
-    }
-    let separator = if parts.is_empty() {
-        String::new()
-    } else {
-        parts.remove(0)
+pub(super) fn concat_with(values: &[Value]) -> Result<Value, Failure> {
+    let mut values = values.iter();
+    let separator = match values.next() {
+        None | Some(Value::Null) => String::new(),
+        Some(separator) => text_of(separator)?,
     };
-    Ok(Value::Text(parts.join(&separator)))
+    let mut parts = Vec::new();
+    for value in values.filter(|value| !value.is_null()) {
+        parts.push(text_of(value)?);
+    }
+    checked_length(parts.join(&separator))
 }
 
-fn quote_name(values: &[Value]) -> Result<Value, Failure> {
-    count("QUOTENAME", values, 1..=2)?;
+pub(super) fn quote_name(values: &[Value]) -> Result<Value, Failure> {
     let Some(value) = values.first().filter(|value| !value.is_null()) else {
         return Ok(Value::Null);
     };
@@ -113,7 +61,6 @@ fn quote_name(values: &[Value]) -> Result<Value, Failure> {
     )))
 }
 
-/// The text of a required argument that is not NULL.
 fn argument(values: &[Value], index: usize) -> Result<String, Failure> {
     values.get(index).map_or(Ok(String::new()), text_of)
 }
@@ -122,190 +69,416 @@ fn number(values: &[Value], index: usize) -> Result<i64, Failure> {
     values.get(index).map_or(Ok(0), integer)
 }
 
-/// A count argument of a text function: not negative, and within the maximum length.
+/// A count argument of a text function: not negative.
 fn length(values: &[Value], index: usize) -> Result<usize, Failure> {
-    let length = number(values, index)?;
-    if length < 0 {
-        return Err(Failure::ending(table::invalid_length()));
-    }
-    Ok(usize::try_from(length)
-        .unwrap_or(usize::MAX)
-        .min(TEXT_CHARACTERS_MAX))
+    usize::try_from(number(values, index)?).map_err(|_| table::invalid_length().into())
 }
 
-fn measure(name: &str, values: &[Value]) -> Result<Value, Failure> {
+/// Calls a function on texts.
+pub(super) fn call(name: &str, values: &[Value], collation: Collation) -> Result<Value, Failure> {
     let text = argument(values, 0)?;
+    let exact = collation == Collation::Exact;
+    let count = |count: usize| Ok(Value::amount(count as u64));
     let result = match name {
-        "LEN" => text.trim_end_matches(' ').chars().count(),
-        "DATALENGTH" => match values.first() {
-            Some(Value::Binary(bytes)) => bytes.len(),
-            Some(Value::Integer(_)) => 4,
-            _ => text.encode_utf16().count() * 2,
-        },
-        "CHARINDEX" => {
-            let (wanted, within) = (text.to_lowercase(), argument(values, 1)?.to_lowercase());
-            let start = usize::try_from(number(values, 2)?.max(1) - 1).unwrap_or(0);
-            let skipped: String = within.chars().skip(start).collect();
-            match skipped.find(&wanted) {
-                Some(at) if !wanted.is_empty() => {
-                    start + skipped.get(..at).unwrap_or("").chars().count() + 1
-                }
-                _ => 0,
-            }
+        "LEN" => return count(text.trim_end_matches(' ').chars().count()),
+        "CHARINDEX" => return char_index(&text, values, exact),
+        "PATINDEX" => return Ok(pattern_index(&text, &argument(values, 1)?, exact)),
+        "ASCII" | "UNICODE" => {
+            let first = text.chars().next();
+            return Ok(first.map_or(Value::Null, |first| {
+                Value::Integer(i64::from(u32::from(first)))
+            }));
         }
-        _ => match text.chars().next() {
-            Some(first) => first as usize,
-            None => return Ok(Value::Null),
-        },
-    };
-    Ok(Value::amount(result as u64))
-}
-
-fn make(name: &str, values: &[Value]) -> Result<Value, Failure> {
-    let text = argument(values, 0)?;
-    let result = match name {
         "UPPER" => text.to_uppercase(),
         "LOWER" => text.to_lowercase(),
-        "LTRIM" => text.trim_start_matches(' ').to_owned(),
-        "RTRIM" => text.trim_end_matches(' ').to_owned(),
-        "TRIM" => text.trim_matches(' ').to_owned(),
+        "LTRIM" | "RTRIM" | "TRIM" => trim(name, &text, values)?,
         "REVERSE" => text.chars().rev().collect(),
         "LEFT" => text.chars().take(length(values, 1)?).collect(),
         "RIGHT" => {
             let skipped = text.chars().count().saturating_sub(length(values, 1)?);
             text.chars().skip(skipped).collect()
         }
-        "SUBSTRING" => {
-            let (start, length) = (number(values, 1)?, length(values, 2)?);
-            // A start position before the text counts from there, as in SQL Server.
-            let end = start.saturating_add(i64::try_from(length).unwrap_or(i64::MAX));
-            let taken = usize::try_from(end.saturating_sub(start.max(1)).max(0)).unwrap_or(0);
-            let skipped = usize::try_from(start.max(1) - 1).unwrap_or(usize::MAX);
-            text.chars().skip(skipped).take(taken).collect()
-        }
-        "REPLACE" => replace_any_case(&text, &argument(values, 1)?, &argument(values, 2)?)?,
+        "SUBSTRING" => substring(&text, number(values, 1)?, length(values, 2)?),
+        "REPLACE" => return replace(&text, &argument(values, 1)?, &argument(values, 2)?, exact),
+        "TRANSLATE" => translate(&text, &argument(values, 1)?, &argument(values, 2)?)?,
         "STUFF" => {
-            let (start, removed) = (number(values, 1)?, length(values, 2)?);
             let total = text.chars().count();
-            let Some(skipped) = usize::try_from(start - 1).ok().filter(|&at| at < total) else {
+            let start = usize::try_from(number(values, 1)? - 1).ok();
+            let removed = usize::try_from(number(values, 2)?).ok();
+            let (Some(start), Some(removed)) = (start.filter(|start| *start < total), removed)
+            else {
                 return Ok(Value::Null);
             };
-            let before = text.chars().take(skipped);
-            let after = text.chars().skip(skipped.saturating_add(removed));
+            let after = text.chars().skip(start.saturating_add(removed));
+            let before = text.chars().take(start);
             before
                 .chain(argument(values, 3)?.chars())
                 .chain(after)
                 .collect()
         }
-        "REPLICATE" => repeated(&text, length(values, 1)?)?,
-        "SPACE" => repeated(" ", length(values, 0)?)?,
+        "REPLICATE" | "SPACE" => {
+            let (text, index) = match name {
+                "SPACE" => (" ", 0),
+                _ => (text.as_str(), 1),
+            };
+            return match usize::try_from(number(values, index)?) {
+                Ok(count) => repeated(text, count).map(Value::Text),
+                Err(_) => Ok(Value::Null),
+            };
+        }
         "CHAR" | "NCHAR" => {
+            let most = if name == "CHAR" { 255 } else { 65_535 };
             let code = u32::try_from(number(values, 0)?)
                 .ok()
-                .and_then(char::from_u32);
+                .filter(|code| *code <= most);
+            let code = code.and_then(char::from_u32);
             return Ok(code.map_or(Value::Null, Value::text));
         }
-        _ => str_of(values)?,
+        "PARSENAME" => {
+            let parts: Vec<&str> = text.rsplit('.').collect();
+            let index = usize::try_from(number(values, 1)? - 1).unwrap_or(usize::MAX);
+            let part = parts.get(index).filter(|_| parts.len() <= 4);
+            let part = part.map(|part| part.trim_start_matches('[').trim_end_matches(']'));
+            return Ok(part
+                .filter(|part| !part.is_empty())
+                .map_or(Value::Null, Value::text));
+        }
+        "STR" => string_of(values)?,
+        _ => return Err(table::not_recognized(name, "built-in function name").into()),
     };
-    Ok(Value::Text(result))
+    checked_length(result)
+}
+
+fn substring(text: &str, start: i64, length: usize) -> String {
+    // A start position before the text counts from there, as in SQL Server.
+    let end = start.saturating_add(i64::try_from(length).unwrap_or(i64::MAX));
+    let taken = usize::try_from(end.saturating_sub(start.max(1)).max(0)).unwrap_or(0);
+    let skipped = usize::try_from(start.max(1) - 1).unwrap_or(usize::MAX);
+    text.chars().skip(skipped).take(taken).collect()
+}
+
+fn char_index(wanted: &str, values: &[Value], exact: bool) -> Result<Value, Failure> {
+    let within: Vec<char> = argument(values, 1)?.chars().collect();
+    let wanted: Vec<char> = wanted.chars().collect();
+    let start = usize::try_from(number(values, 2)?.max(1) - 1).unwrap_or(usize::MAX);
+    let found = match start < within.len() {
+        true => find(&within, &wanted, start, exact),
+        false => None,
+    };
+    Ok(Value::amount(found.map_or(0, |at| at as u64 + 1)))
+}
+
+fn pattern_index(pattern: &str, text: &str, exact: bool) -> Value {
+    let text: Vec<char> = text.chars().collect();
+    let begins_anywhere = pattern.starts_with('%');
+    let stripped = pattern.strip_prefix('%').unwrap_or(pattern);
+    let pattern = Pattern::new(stripped, None, exact);
+    let starts = if begins_anywhere { text.len() } else { 1 };
+    let found = (0..starts).find(|at| text.get(*at..).is_some_and(|rest| pattern.matches(rest)));
+    Value::amount(found.map_or(0, |at| at as u64 + 1))
+}
+
+fn trim(name: &str, text: &str, values: &[Value]) -> Result<String, Failure> {
+    let characters = match values.len() {
+        2.. => argument(values, 1)?,
+        _ => " ".to_owned(),
+    };
+    let is_cut = |character: char| characters.contains(character);
+    Ok(match name {
+        "LTRIM" => text.trim_start_matches(is_cut),
+        "RTRIM" => text.trim_end_matches(is_cut),
+        _ => text.trim_matches(is_cut),
+    }
+    .to_owned())
 }
 
 fn repeated(text: &str, count: usize) -> Result<String, Failure> {
-    if text.len().saturating_mul(count) >= TEXT_CHARACTERS_MAX {
+    if text.len().saturating_mul(count) >= TEXT_BYTES_MAX {
         return Err(Failure::ending(table::arithmetic_overflow("nvarchar")));
     }
     Ok(text.repeat(count))
 }
 
-/// REPLACE compares like the default collation: case-insensitively.
-fn replace_any_case(text: &str, wanted: &str, by: &str) -> Result<String, Failure> {
-    if wanted.is_empty() {
-        return Ok(text.to_owned());
-    }
+/// REPLACE compares like the collation of its first argument.
+fn replace(text: &str, wanted: &str, by: &str, exact: bool) -> Result<Value, Failure> {
+    let characters: Vec<char> = text.chars().collect();
+    let wanted: Vec<char> = wanted.chars().collect();
     let mut result = String::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let head = rest
-            .get(..wanted.len())
-            .filter(|head| head.eq_ignore_ascii_case(wanted));
-        let used = if head.is_some() {
-            wanted.len()
-        } else {
-            first.len_utf8()
-        };
-        match head {
-            Some(_) => result.push_str(by),
-            None => result.push(first),
-        }
-        rest = rest.get(used..).unwrap_or("");
-        if result.len() > TEXT_CHARACTERS_MAX {
-            return Err(Failure::ending(table::arithmetic_overflow("nvarchar")));
+    let mut at = 0;
+    while let Some(found) = find(&characters, &wanted, at, exact) {
+        result.extend(characters.get(at..found).unwrap_or(&[]));
+        result.push_str(by);
+        at = found + wanted.len();
+        if result.len() > TEXT_BYTES_MAX {
+            return Err(table::arithmetic_overflow("nvarchar").into());
         }
     }
-    Ok(result)
+    result.extend(characters.get(at..).unwrap_or(&[]));
+    checked_length(result)
 }
 
-fn str_of(values: &[Value]) -> Result<String, Failure> {
-    let value = values.first().cloned().unwrap_or(Value::Null);
-    let Value::Float(number) = convert(&value, DataType::Float, None)? else {
-        return Ok(String::new());
+fn translate(text: &str, from: &str, to: &str) -> Result<String, Failure> {
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    if from.len() != to.len() {
+        return Err(table::translate_lengths().into());
+    }
+    Ok(text
+        .chars()
+        .map(|character| {
+            let at = from.iter().position(|from| *from == character);
+            at.and_then(|at| to.get(at)).copied().unwrap_or(character)
+        })
+        .collect())
+}
+
+fn string_of(values: &[Value]) -> Result<String, Failure> {
+    let number = number::float(values.first().unwrap_or(&Value::Null));
+    let width = match values.len() {
+        2.. => length(values, 1)?.min(8000),
+        _ => 10,
     };
-    let width = if values.len() > 1 {
-        length(values, 1)?.min(8000)
-    } else {
-        10
-    };
-    let places = if values.len() > 2 {
-        length(values, 2)?.min(16)
-    } else {
-        0
+    let places = match values.len() {
+        3.. => length(values, 2)?.min(16),
+        _ => 0,
     };
     let text = format!("{number:>width$.places$}");
-    Ok(if text.chars().count() > width {
-        "*".repeat(width)
-    } else {
-        text
+    Ok(match text.chars().count() > width {
+        true => "*".repeat(width),
+        false => text,
     })
 }
 
-fn numeric(name: &str, values: &[Value]) -> Result<Value, Failure> {
-    let value = values.first().cloned().unwrap_or(Value::Null);
-    let float = |value: &Value| match convert(value, DataType::Float, None)? {
-        Value::Float(number) => Ok::<f64, Failure>(number),
-        _ => Ok(0.0),
+/// Calls a function on numbers; `None` if it is none.
+pub(super) fn numeric(
+    name: &str,
+    values: &[Value],
+    ty: DataType,
+) -> Result<Option<Value>, Failure> {
+    let Some(first) = values.first() else {
+        return Ok(None);
     };
-    let result = match (name, &value) {
+    if let "ABS" | "CEILING" | "FLOOR" | "ROUND" | "SIGN" | "POWER" = name {
+        let own = type_of(first);
+        let target = if ty == DataType::Variant { own } else { ty };
+        let value = match first {
+            Value::Text(_) | Value::Bit(_) => convert_from(first, own, target, None)?,
+            _ => first.clone(),
+        };
+        return of_own_type(name, value, values, target).map(Some);
+    }
+    let number = number::float(first);
+    let result = match name {
+        "SQRT" if number < 0.0 => return Err(table::invalid_operation().into()),
+        "SQRT" => number.sqrt(),
+        "SQUARE" => number * number,
+        "EXP" => number.exp(),
+        "LOG" | "LOG10" if number <= 0.0 => return Err(table::invalid_operation().into()),
+        "LOG" => match values.get(1) {
+            Some(base) => number.log(number::float(base)),
+            None => number.ln(),
+        },
+        "LOG10" => number.log10(),
+        "SIN" => number.sin(),
+        "COS" => number.cos(),
+        "TAN" => number.tan(),
+        "COT" => 1.0 / number.tan(),
+        "ASIN" => number.asin(),
+        "ACOS" => number.acos(),
+        "ATAN" => number.atan(),
+        "ATN2" => number.atan2(number::float(values.get(1).unwrap_or(&Value::Null))),
+        "DEGREES" => number.to_degrees(),
+        "RADIANS" => number.to_radians(),
+        _ => return Ok(None),
+    };
+    match result.is_finite() {
+        true => Ok(Some(Value::Float(result))),
+        false => Err(table::invalid_operation().into()),
+    }
+}
+
+fn of_own_type(name: &str, value: Value, values: &[Value], ty: DataType) -> Result<Value, Failure> {
+    let overflow = || Failure::from(table::arithmetic_overflow(ty.name()));
+    let result = match (name, value) {
+        ("POWER", value) => {
+            let power = number::float(values.get(1).unwrap_or(&Value::Null));
+            let result = number::float(&value).powf(power);
+            if !result.is_finite() {
+                return Err(overflow());
+            }
+            return convert_from(&Value::Float(result), DataType::Float, ty, None);
+        }
+        ("ROUND", value) => {
+            let cut = values.len() > 2 && number(values, 2)? != 0;
+            return rounded(&value, number(values, 1)?, cut, ty);
+        }
         ("ABS", Value::Integer(number)) => {
-            let absolute = number.checked_abs();
-            return absolute
-                .map(Value::Integer)
-                .ok_or_else(|| table::arithmetic_overflow("bigint").into());
+            Value::Integer(number.checked_abs().ok_or_else(overflow)?)
         }
-        ("CEILING" | "FLOOR", Value::Integer(_)) => return Ok(value),
-        ("ROUND", Value::Decimal(decimal)) => {
-            let places = u8::try_from(number(values, 1)?.clamp(0, 38)).unwrap_or(0);
-            let rounded = decimal.rescaled(places);
-            return rounded
-                .map(Value::Decimal)
-                .ok_or_else(|| table::arithmetic_overflow("numeric").into());
+        ("SIGN", Value::Integer(number)) => Value::Integer(number.signum()),
+        (_, Value::Integer(number)) => Value::Integer(number),
+        ("ABS", Value::Decimal(decimal)) if decimal.unscaled() < 0 => {
+            Value::Decimal(decimal.negated())
         }
-        ("ABS", _) => float(&value)?.abs(),
-        ("CEILING", _) => float(&value)?.ceil(),
-        ("FLOOR", _) => float(&value)?.floor(),
-        ("SQRT", _) => float(&value)?.sqrt(),
-        ("POWER", _) => float(&value)?.powf(float(values.get(1).unwrap_or(&Value::Null))?),
-        _ => {
-            let unit = 10f64.powi(i32::try_from(number(values, 1)?.clamp(-300, 300)).unwrap_or(0));
-            (float(&value)? * unit).round() / unit
+        ("SIGN", Value::Decimal(decimal)) => {
+            let sign = Decimal::from(i64::try_from(decimal.unscaled().signum()).unwrap_or(0));
+            Value::Decimal(sign.rescaled(decimal.scale()).ok_or_else(overflow)?)
+        }
+        ("CEILING" | "FLOOR", Value::Decimal(decimal)) => {
+            let whole = Decimal::whole(decimal.truncated()).ok_or_else(overflow)?;
+            let differs = decimal.compare(whole);
+            let one = Decimal::from(1);
+            Value::Decimal(match name {
+                "CEILING" if differs.is_gt() => whole.plus(one).ok_or_else(overflow)?,
+                "FLOOR" if differs.is_lt() => whole.plus(one.negated()).ok_or_else(overflow)?,
+                _ => whole,
+            })
+        }
+        ("ABS", Value::Float(number)) => Value::Float(number.abs()),
+        ("SIGN", Value::Float(0.0)) => Value::Float(0.0),
+        ("SIGN", Value::Float(number)) => Value::Float(number.signum()),
+        ("CEILING", Value::Float(number)) => Value::Float(number.ceil()),
+        ("FLOOR", Value::Float(number)) => Value::Float(number.floor()),
+        (_, other) => other,
+    };
+    match (&result, ty) {
+        (Value::Integer(_), DataType::Integer(_)) => {
+            convert_from(&result, DataType::BIGINT, ty, None)
+        }
+        _ => Ok(result),
+    }
+}
+
+/// ROUND, or with `cut` towards zero; negative places round before the point.
+fn rounded(value: &Value, places: i64, cut: bool, ty: DataType) -> Result<Value, Failure> {
+    let overflow = || Failure::from(table::arithmetic_overflow(ty.name()));
+    if let Value::Float(number) = value {
+        let unit = 10f64.powi(i32::try_from(places.clamp(-300, 300)).unwrap_or(0));
+        let scaled = number * unit;
+        let whole = if cut { scaled.trunc() } else { scaled.round() };
+        return Ok(Value::Float(whole / unit));
+    }
+    let Some(decimal) = number::decimal(value) else {
+        return Ok(value.clone());
+    };
+    let scale = decimal.scale();
+    let dropped = i64::from(scale).saturating_sub(places);
+    if dropped <= 0 {
+        return Ok(value.clone());
+    }
+    let unit = u32::try_from(dropped)
+        .ok()
+        .and_then(|dropped| 10i128.checked_pow(dropped));
+    let unscaled = match unit {
+        None => 0,
+        Some(unit) => {
+            let half = if cut {
+                0
+            } else {
+                unit / 2 * decimal.unscaled().signum()
+            };
+            (decimal.unscaled() + half) / unit * unit
         }
     };
-    if !result.is_finite() {
-        return Err(table::arithmetic_overflow(type_name(&value)).into());
+    let result = Decimal::scaled(unscaled, scale).ok_or_else(overflow)?;
+    match value {
+        Value::Integer(_) | Value::Bit(_) => {
+            let whole = i64::try_from(result.truncated()).map_err(|_| overflow())?;
+            let ty = if ty == DataType::Variant {
+                DataType::BIGINT
+            } else {
+                ty
+            };
+            convert_from(&Value::Integer(whole), DataType::BIGINT, ty, None)
+        }
+        _ => Ok(Value::Decimal(result)),
     }
-    // Whole numbers stay whole numbers.
-    let whole = matches!(value, Value::Integer(_) | Value::Decimal(_)) && result.fract() == 0.0;
-    if whole && result.abs() < 9e15 {
-        return Ok(Value::Integer(result as i64));
+}
+
+/// A number in one of .NET's patterns: `0000`, `#,##0.00`, `N2`, `F1`, `D5`; `None` for others.
+pub(super) fn number_by_pattern(value: &Value, pattern: &str) -> Option<String> {
+    let exact = number::decimal(value)?;
+    let (letter, digits) = (pattern.chars().next()?, pattern.get(1..)?);
+    if letter.is_ascii_alphabetic() {
+        let given: Option<u8> = match digits {
+            "" => None,
+            digits => Some(digits.parse().ok().filter(|places| *places <= 30)?),
+        };
+        return match letter.to_ascii_uppercase() {
+            'N' => Some(grouped(
+                &exact.rescaled(given.unwrap_or(2))?.to_string(),
+                true,
+            )),
+            'F' => Some(exact.rescaled(given.unwrap_or(2))?.to_string()),
+            'P' => {
+                let percent = exact
+                    .times(Decimal::from(100))?
+                    .rescaled(given.unwrap_or(2))?;
+                Some(grouped(&percent.to_string(), true) + "%")
+            }
+            'D' if matches!(value, Value::Integer(_) | Value::Bit(_)) => {
+                let width = usize::from(given.unwrap_or(1));
+                let sign = if exact.unscaled() < 0 { "-" } else { "" };
+                Some(format!(
+                    "{sign}{:0>width$}",
+                    exact.unscaled().unsigned_abs()
+                ))
+            }
+            _ => None,
+        };
     }
-    Ok(Value::Float(result))
+    let is_plain = pattern.bytes().all(|byte| b"0#,.".contains(&byte));
+    let (whole, places) = pattern.split_once('.').unwrap_or((pattern, ""));
+    if !is_plain || places.contains([',', '.']) || places.contains("#0") {
+        return None;
+    }
+    let text = exact
+        .rescaled(u8::try_from(places.len().min(30)).ok()?)?
+        .to_string();
+    let (sign, text) = match text.strip_prefix('-') {
+        Some(rest) => ("-", rest.to_owned()),
+        None => ("", text),
+    };
+    let (digits, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let least = whole.matches('0').count();
+    let digits = if digits == "0" && least == 0 {
+        ""
+    } else {
+        digits
+    };
+    let digits = grouped(&format!("{digits:0>least$}"), whole.contains(','));
+    let kept = places.matches('0').count();
+    let mut fraction = fraction.to_owned();
+    while fraction.len() > kept && fraction.ends_with('0') {
+        fraction.pop();
+    }
+    Some(match fraction.is_empty() {
+        true => format!("{sign}{digits}"),
+        false => format!("{sign}{digits}.{fraction}"),
+    })
+}
+
+/// Digits with a comma after every three.
+fn grouped(text: &str, commas: bool) -> String {
+    if !commas {
+        return text.to_owned();
+    }
+    let (sign, text) = match text.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", text),
+    };
+    let (whole, fraction) = text
+        .split_once('.')
+        .map_or((text, None), |(whole, rest)| (whole, Some(rest)));
+    let mut result = sign.to_owned();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            result.push(',');
+        }
+        result.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        result.push('.');
+        result.push_str(fraction);
+    }
+    result
 }

@@ -4,6 +4,7 @@ mod configure;
 mod databases;
 mod device;
 mod drive;
+mod dynamic;
 mod past;
 mod restore_folder;
 mod sqlbackup;
@@ -33,7 +34,7 @@ pub(super) fn execute(
         let code = i64::from(result.is_err());
         session
             .variables
-            .set(&variable.name, &Value::Integer(code))?;
+            .set(&variable.name, &Value::Integer(code), crate::DataType::INT)?;
     }
     result
 }
@@ -66,11 +67,7 @@ fn call(
             let arguments = arguments(&["@dbname"])?;
             databases::help(session, arguments.optional("@dbname").as_deref(), sink)
         }
-        "sp_executesql" => {
-            let arguments = arguments(&["@stmt"])?;
-            let text = arguments.required("@stmt")?;
-            session.execute_nested(&text, sink)
-        }
+        "sp_executesql" => dynamic::execute(session, written, sink),
         "sp_windlass_drive" => {
             let arguments = arguments(&["@letter", "@folder"])?;
             drive::drive(session, &arguments, sink)

@@ -39,7 +39,9 @@ pub(super) fn execute(
     let report = crate::sqlbackup::run(session, &command, sink);
     report.send(sink);
     for (variable, code) in variables.iter().zip([report.exit_code, report.sql_error]) {
-        session.variables.set(variable, &Value::Integer(code))?;
+        session
+            .variables
+            .set(variable, &Value::Integer(code), crate::DataType::INT)?;
     }
     if variables.is_empty() && report.has_failed() {
         return Err(table::sqlbackup_failed(report.exit_code).into());

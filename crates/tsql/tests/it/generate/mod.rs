@@ -2,7 +2,7 @@
 
 mod script;
 
-pub(crate) use script::{create_database, execute, variables};
+pub(crate) use script::{create_database, execute, flow, variables};
 
 use proptest::collection::vec;
 use proptest::option;

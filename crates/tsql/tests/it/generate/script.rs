@@ -42,8 +42,16 @@ fn boxed(inner: Inner) -> impl Strategy<Value = Box<Spanned<Expr>>> {
 }
 
 fn infix(inner: Inner) -> impl Strategy<Value = Expr> {
-    use InfixOperator::{Add, Divide, Modulo, Multiply, Subtract};
-    let operator = select(vec![Add, Subtract, Multiply, Divide, Modulo]);
+    use InfixOperator::{Add, BitXor, Concatenate, Divide, Modulo, Multiply, Subtract};
+    let operator = select(vec![
+        Add,
+        Subtract,
+        Multiply,
+        Divide,
+        Modulo,
+        BitXor,
+        Concatenate,
+    ]);
     (operator, boxed(inner.clone()), boxed(inner)).prop_map(|(operator, left, right)| Expr::Infix {
         operator,
         left,
@@ -51,8 +59,100 @@ fn infix(inner: Inner) -> impl Strategy<Value = Expr> {
     })
 }
 
+fn condition(inner: Inner) -> impl Strategy<Value = Expr> {
+    use Comparison::{Different, Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
+    let operator = select(vec![
+        Equal,
+        Different,
+        Less,
+        LessOrEqual,
+        Greater,
+        GreaterOrEqual,
+    ]);
+    let compared = (operator, boxed(inner.clone()), boxed(inner.clone())).prop_map(
+        |(operator, left, right)| Expr::Compare {
+            operator,
+            left,
+            right,
+        },
+    );
+    let tested = (boxed(inner.clone()), any::<bool>())
+        .prop_map(|(value, negated)| Expr::IsNull { value, negated });
+    let ranged = (
+        boxed(inner.clone()),
+        boxed(inner.clone()),
+        boxed(inner.clone()),
+        any::<bool>(),
+    )
+        .prop_map(|(value, low, high, negated)| Expr::Between {
+            value,
+            low,
+            high,
+            negated,
+        });
+    let listed = (
+        boxed(inner.clone()),
+        vec(spanned(inner.clone()), 1..3),
+        any::<bool>(),
+    )
+        .prop_map(|(value, list, negated)| Expr::InList {
+            value,
+            list,
+            negated,
+        });
+    let like = (
+        boxed(inner.clone()),
+        boxed(inner.clone()),
+        option::of(boxed(inner)),
+        any::<bool>(),
+    )
+        .prop_map(|(value, pattern, escape, negated)| Expr::Like {
+            value,
+            pattern,
+            escape,
+            negated,
+        });
+    prop_oneof![compared, tested, ranged, listed, like].prop_recursive(3, 8, 2, |inner| {
+        let operator = select(vec![LogicOperator::And, LogicOperator::Or]);
+        prop_oneof![
+            (operator, boxed(inner.clone()), boxed(inner.clone())).prop_map(
+                |(operator, left, right)| Expr::Logic {
+                    operator,
+                    left,
+                    right,
+                }
+            ),
+            boxed(inner).prop_map(Expr::Not),
+        ]
+    })
+}
+
+fn case(inner: Inner) -> impl Strategy<Value = Expr> {
+    let searched = (spanned(condition(inner.clone())), spanned(inner.clone()))
+        .prop_map(|(when, then)| Branch { when, then });
+    let searched = (vec(searched, 1..3), option::of(spanned(inner.clone()))).prop_map(
+        |(branches, otherwise)| Case {
+            operand: None,
+            branches,
+            otherwise,
+        },
+    );
+    let simple = (spanned(inner.clone()), spanned(inner.clone()))
+        .prop_map(|(when, then)| Branch { when, then });
+    let simple = (spanned(inner), vec(simple, 1..3)).prop_map(|(operand, branches)| Case {
+        operand: Some(operand),
+        branches,
+        otherwise: None,
+    });
+    prop_oneof![searched, simple].prop_map(|case| Expr::Case(Box::new(case)))
+}
+
 fn unary(inner: Inner) -> impl Strategy<Value = Expr> {
-    let operator = select(vec![UnaryOperator::Negate, UnaryOperator::Plus]);
+    let operator = select(vec![
+        UnaryOperator::Negate,
+        UnaryOperator::Plus,
+        UnaryOperator::BitNot,
+    ]);
     (operator, boxed(inner)).prop_map(|(operator, operand)| Expr::Unary { operator, operand })
 }
 
@@ -80,7 +180,7 @@ fn conversion(inner: Inner) -> impl Strategy<Value = Expr> {
 }
 
 fn call(inner: Inner) -> impl Strategy<Value = Expr> {
-    let special = ["LEFT", "cast", "USER", "CONVERT", "getdate"];
+    let special = ["LEFT", "cast", "iif", "USER", "CONVERT", "getdate"];
     let function = prop_oneof![
         object_name(),
         select(special.to_vec()).prop_map(|word| ObjectName {
@@ -100,6 +200,7 @@ fn expression() -> impl Strategy<Value = Expr> {
             infix(inner.clone()),
             unary(inner.clone()),
             conversion(inner.clone()),
+            case(inner.clone()),
             call(inner),
         ]
     })
@@ -135,6 +236,49 @@ pub(crate) fn execute() -> impl Strategy<Value = Statement> {
                 arguments,
             })
         })
+}
+
+fn nested(statement: Statement) -> Box<Spanned<Statement>> {
+    Box::new(Spanned::unplaced(statement))
+}
+
+/// Control flow around statements on variables.
+pub(crate) fn flow() -> impl Strategy<Value = Statement> {
+    let leaf = prop_oneof![
+        variables(),
+        Just(Statement::Break),
+        Just(Statement::Throw(None)),
+        option::of(spanned(expression())).prop_map(Statement::Return),
+        spanned(expression()).prop_map(Statement::ExecuteText),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        let condition = || spanned(condition(leaf_expression()));
+        let block = vec(spanned(inner.clone()), 1..4).boxed();
+        prop_oneof![
+            block.clone().prop_map(Statement::Block),
+            (block.clone(), block).prop_map(|(body, handler)| {
+                Statement::TryCatch(Box::new(TryCatch { body, handler }))
+            }),
+            (condition(), inner.clone()).prop_map(|(condition, body)| {
+                let body = *nested(body);
+                Statement::While(Box::new(While { condition, body }))
+            }),
+            (condition(), inner.clone(), inner).prop_map(|(condition, then, otherwise)| {
+                // A block, so that ELSE belongs to this IF.
+                let then = Spanned::unplaced(Statement::Block(vec![*nested(then)]));
+                let otherwise = Some(*nested(otherwise));
+                Statement::If(Box::new(If {
+                    condition,
+                    then,
+                    otherwise,
+                }))
+            }),
+        ]
+    })
+}
+
+fn leaf_expression() -> Inner {
+    leaf().boxed()
 }
 
 pub(crate) fn variables() -> impl Strategy<Value = Statement> {
