@@ -185,7 +185,7 @@ impl Isal {
         let mut expanded = vec![0; pattern.len()];
         let decoded = Decoder::new().decode(
             Algorithm::QatDeflate,
-            Filter::None,
+            Filter::NONE,
             &stream[..bytes],
             &mut expanded,
         );
@@ -337,7 +337,7 @@ mod tests {
                     let mut expanded = vec![0; content.len()];
                     let decoded = Decoder::new().decode(
                         Algorithm::QatDeflate,
-                        Filter::None,
+                        Filter::NONE,
                         &output[..bytes],
                         &mut expanded,
                     );

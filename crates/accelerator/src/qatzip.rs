@@ -373,7 +373,7 @@ impl QatSession {
 fn expands_to(stream: &[u8], expected: &[u8]) -> bool {
     let mut expanded = vec![0; expected.len()];
     Decoder::new()
-        .decode(Algorithm::QatDeflate, Filter::None, stream, &mut expanded)
+        .decode(Algorithm::QatDeflate, Filter::NONE, stream, &mut expanded)
         .is_ok()
         && expanded == expected
 }

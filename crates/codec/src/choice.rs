@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use zstd_safe::zstd_sys::{ZSTD_cParameter, ZSTD_strategy};
 
 use crate::memory::Buffer;
-use crate::{Algorithm, Compression, Effort, Filter, Level};
+use crate::{Algorithm, Compression, Effort, Level};
 
 /// The shortest frame of a backup.
 pub const FRAME_BYTES_MIN: usize = 64 << 10;
@@ -98,27 +98,28 @@ const NARROWED_HIGH: &[(ZSTD_cParameter, c_int)] = &[
 ];
 
 impl ZstdChoice {
-    pub(crate) fn of(effort: Effort, filter: Filter) -> Self {
+    /// For chunks whose text was narrowed, or for others.
+    pub(crate) fn of(effort: Effort, is_narrowed: bool) -> Self {
         let choice = |level, tuned, context_mib: usize| Self {
             level,
             tuned,
             context_bytes: context_mib << 20,
         };
-        match (effort, filter) {
-            (Effort::Least, Filter::None) => choice(1, &[], 1),
-            (Effort::Least, Filter::Narrow) => choice(1, NARROWED_LEAST, 1),
-            (Effort::Low, Filter::None) => choice(3, TUNED_LOW, 3),
-            (Effort::Medium, Filter::None) => choice(7, TUNED_MEDIUM, 16),
-            (Effort::High, Filter::None) => choice(9, TUNED_HIGH, 28),
-            (Effort::Low, Filter::Narrow) => choice(1, NARROWED_LOW, 1),
-            (Effort::Medium, Filter::Narrow) => choice(3, NARROWED_MEDIUM, 2),
-            (Effort::High, Filter::Narrow) => choice(9, NARROWED_HIGH, 20),
+        match (effort, is_narrowed) {
+            (Effort::Least, false) => choice(1, &[], 1),
+            (Effort::Least, true) => choice(1, NARROWED_LEAST, 1),
+            (Effort::Low, false) => choice(3, TUNED_LOW, 3),
+            (Effort::Medium, false) => choice(7, TUNED_MEDIUM, 16),
+            (Effort::High, false) => choice(9, TUNED_HIGH, 28),
+            (Effort::Low, true) => choice(1, NARROWED_LOW, 1),
+            (Effort::Medium, true) => choice(3, NARROWED_MEDIUM, 2),
+            (Effort::High, true) => choice(9, NARROWED_HIGH, 20),
         }
     }
 
     /// Upper bound on the memory of a context that compresses filtered chunks and others.
     fn context_bytes_max(effort: Effort) -> usize {
-        let bytes = Filter::ALL.map(|filter| Self::of(effort, filter).context_bytes);
+        let bytes = [false, true].map(|is_narrowed| Self::of(effort, is_narrowed).context_bytes);
         bytes.into_iter().max().unwrap_or(0)
     }
 
@@ -149,10 +150,10 @@ impl Compression {
         match self.algorithm {
             Algorithm::None => 0,
             Algorithm::MsXpress => LIBRARY_BYTES,
-            Algorithm::QatDeflate => LIBRARY_BYTES + filter_bytes(frame_bytes),
+            Algorithm::QatDeflate => LIBRARY_BYTES + FILTERS * filter_bytes(frame_bytes),
             Algorithm::Zstd => {
                 let effort = self.level.unwrap_or(Level::Low).into();
-                ZstdChoice::context_bytes_max(effort) + filter_bytes(frame_bytes)
+                ZstdChoice::context_bytes_max(effort) + FILTERS * filter_bytes(frame_bytes)
             }
         }
     }
@@ -160,7 +161,7 @@ impl Compression {
     /// Upper bound on the memory of an encoder whose [`Effort`] changes.
     pub fn adaptive_encoder_bytes(frame_bytes: usize) -> usize {
         let bytes = Effort::ALL.map(ZstdChoice::context_bytes_max);
-        bytes.into_iter().max().unwrap_or(0) + filter_bytes(frame_bytes)
+        bytes.into_iter().max().unwrap_or(0) + FILTERS * filter_bytes(frame_bytes)
     }
 
     /// Upper bound on the memory of one decoder for chunks up to `frame_bytes`.
@@ -178,6 +179,9 @@ const LIBRARY_BYTES: usize = 1 << 20;
 
 /// Upper bound on the memory of a decoder.
 const DECODER_BYTES: usize = 256 << 10;
+
+/// The filters of an encoder that one chunk may go through. A decoder restores pages in place.
+const FILTERS: usize = 2;
 
 /// Memory of a filter, for what it makes of one chunk.
 const fn filter_bytes(frame_bytes: usize) -> usize {
@@ -199,29 +203,31 @@ mod tests {
         .take(FRAME_BYTES_MAX)
         .collect();
         let mut output = vec![0; FRAME_BYTES_MAX];
-        for (effort, filter) in Effort::ALL
+        for (effort, is_narrowed) in Effort::ALL
             .into_iter()
-            .flat_map(|effort| Filter::ALL.map(|filter| (effort, filter)))
+            .flat_map(|effort| [false, true].map(|is_narrowed| (effort, is_narrowed)))
         {
-            let choice = ZstdChoice::of(effort, filter);
+            let choice = ZstdChoice::of(effort, is_narrowed);
             let mut encoder = ZstdEncoder::new(choice).unwrap();
             encoder.encode(&frame, &mut output).unwrap();
             let taken = encoder.memory_bytes();
             assert!(
                 taken <= choice.context_bytes && taken * 2 > choice.context_bytes,
-                "{effort} {filter}: {taken} of {}",
+                "{effort} {is_narrowed}: {taken} of {}",
                 choice.context_bytes
             );
         }
-        let mut changing = ZstdEncoder::new(ZstdChoice::of(Effort::Low, Filter::None)).unwrap();
+        let mut changing = ZstdEncoder::new(ZstdChoice::of(Effort::Low, false)).unwrap();
         for effort in [Effort::High, Effort::Least, Effort::Medium, Effort::High] {
-            for filter in Filter::ALL {
-                changing.change(ZstdChoice::of(effort, filter)).unwrap();
+            for is_narrowed in [false, true] {
+                changing
+                    .change(ZstdChoice::of(effort, is_narrowed))
+                    .unwrap();
                 changing.encode(&frame, &mut output).unwrap();
                 let taken = changing.memory_bytes();
                 assert!(
                     taken <= Compression::adaptive_encoder_bytes(0),
-                    "{effort} {filter}: {taken}"
+                    "{effort} {is_narrowed}: {taken}"
                 );
             }
         }

@@ -1,5 +1,6 @@
 //! Expands chunks.
 
+use crate::btree;
 use crate::deflate::DeflateDecoder;
 use crate::memory::Buffer;
 use crate::narrow;
@@ -42,20 +43,26 @@ impl Decoder {
         if !filter.is_taken_by(algorithm) {
             return Err(Error::FilterNotTaken { algorithm, filter });
         }
-        match filter {
-            Filter::None => {
-                let found = self.expand(algorithm, input, output)?;
-                match found == output.len() {
-                    true => Ok(()),
-                    false => Err(Error::Length {
-                        algorithm,
-                        expected: output.len(),
-                        found,
-                    }),
-                }
+        if filter.is_narrowed {
+            self.decode_narrowed(algorithm, input, output)?;
+        } else {
+            let found = self.expand(algorithm, input, output)?;
+            if found != output.len() {
+                return Err(Error::Length {
+                    algorithm,
+                    expected: output.len(),
+                    found,
+                });
             }
-            Filter::Narrow => self.decode_narrowed(algorithm, input, output),
         }
+        let Some(pages) = filter.pages else {
+            return Ok(());
+        };
+        btree::restore(output, pages).map_err(|reason| Error::Corrupt {
+            algorithm,
+            payload: input.len(),
+            reason,
+        })
     }
 
     fn decode_narrowed(

@@ -2,10 +2,10 @@
 
 use crate::choice::{FRAME_BYTES_MAX, ZstdChoice};
 use crate::deflate::DeflateEncoder;
-use crate::filter::Narrowing;
+use crate::filter::Filters;
 use crate::xpress::{BlockEncoder, frame};
 use crate::zstd::ZstdEncoder;
-use crate::{Algorithm, Compression, DeflateProvider, Effort, Error, Filter, Level};
+use crate::{Algorithm, BTreePages, Compression, DeflateProvider, Effort, Error, Filter, Level};
 
 /// The result of compressing a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,23 +32,23 @@ pub struct Encoder {
 enum Method {
     None,
     Xpress(Box<BlockEncoder>),
-    Zstd(Tuned, Narrowing),
-    Deflate(DeflateEncoder, Narrowing),
+    Zstd(Tuned, Filters),
+    Deflate(DeflateEncoder, Filters),
 }
 
-/// ZSTD with the parameters of an effort, which differ for filtered chunks.
+/// ZSTD with the parameters of an effort, which differ for narrowed chunks.
 #[derive(Debug)]
 struct Tuned {
     encoder: ZstdEncoder,
     effort: Effort,
-    /// What the parameters of `encoder` were set for.
-    set_for: (Effort, Filter),
+    /// What the parameters of `encoder` were set for: the effort, and whether for narrowed chunks.
+    set_for: (Effort, bool),
 }
 
 impl Tuned {
     fn new(effort: Effort) -> Result<Self, Error> {
-        let set_for = (effort, Filter::None);
-        let encoder = ZstdEncoder::new(ZstdChoice::of(effort, Filter::None))?;
+        let set_for = (effort, false);
+        let encoder = ZstdEncoder::new(ZstdChoice::of(effort, false))?;
         Ok(Self {
             encoder,
             effort,
@@ -62,9 +62,10 @@ impl Tuned {
         input: &[u8],
         output: &mut [u8],
     ) -> Result<Option<usize>, Error> {
-        let wanted = (self.effort, filter);
+        let wanted = (self.effort, filter.is_narrowed);
         if self.set_for != wanted {
-            self.encoder.change(ZstdChoice::of(self.effort, filter))?;
+            self.encoder
+                .change(ZstdChoice::of(self.effort, filter.is_narrowed))?;
             self.set_for = wanted;
         }
         self.encoder.encode(input, output)
@@ -101,10 +102,10 @@ impl Encoder {
             Algorithm::MsXpress => Method::Xpress(Box::default()),
             Algorithm::Zstd => {
                 let level = compression.level.unwrap_or(Level::Low);
-                Method::Zstd(Tuned::new(level.into())?, Narrowing::default())
+                Method::Zstd(Tuned::new(level.into())?, Filters::default())
             }
             Algorithm::QatDeflate => {
-                Method::Deflate(DeflateEncoder::new(provider), Narrowing::default())
+                Method::Deflate(DeflateEncoder::new(provider), Filters::default())
             }
         };
         Ok(Self {
@@ -130,11 +131,19 @@ impl Encoder {
         }
     }
 
+    /// The following chunks consist of pages of b-trees, with this layout, or of something else.
+    pub fn set_pages(&mut self, pages: Option<BTreePages>) {
+        match &mut self.method {
+            Method::None | Method::Xpress(_) => {}
+            Method::Zstd(_, filters) | Method::Deflate(_, filters) => filters.set_pages(pages),
+        }
+    }
+
     /// Compresses the following chunks without filters: for comparisons.
     pub fn turn_filters_off(&mut self) {
         match &mut self.method {
             Method::None | Method::Xpress(_) => {}
-            Method::Zstd(_, narrowing) | Method::Deflate(_, narrowing) => narrowing.turn_off(),
+            Method::Zstd(_, filters) | Method::Deflate(_, filters) => filters.turn_off(),
         }
     }
 
@@ -167,18 +176,18 @@ impl Encoder {
         };
         let frame_bytes_max = self.frame_bytes_max;
         let (length, filter) = match &mut self.method {
-            Method::None => (None, Filter::None),
+            Method::None => (None, Filter::NONE),
             Method::Xpress(encoder) => {
                 let length = frame::encode(encoder, input, &mut output[..limit]);
-                (length, Filter::None)
+                (length, Filter::NONE)
             }
-            Method::Zstd(tuned, narrowing) => {
-                let (input, filter) = narrowing.filter(input, frame_bytes_max, output);
+            Method::Zstd(tuned, filters) => {
+                let (input, filter) = filters.filter(input, frame_bytes_max, output);
                 let length = tuned.encode(filter, input, &mut output[..limit])?;
                 (length, filter)
             }
-            Method::Deflate(encoder, narrowing) => {
-                let (input, filter) = narrowing.filter(input, frame_bytes_max, output);
+            Method::Deflate(encoder, filters) => {
+                let (input, filter) = filters.filter(input, frame_bytes_max, output);
                 (encoder.encode(input, &mut output[..limit]), filter)
             }
         };

@@ -1,6 +1,6 @@
 //! Entry points for fuzzing; they panic only if a round trip fails.
 
-use crate::{Algorithm, Compression, Decoder, Encoder, Filter, Stored, narrow};
+use crate::{Algorithm, BTreePages, Compression, Decoder, Encoder, Filter, Stored, btree, narrow};
 
 /// The longest chunk in fuzzing.
 const CHUNK_BYTES_MAX: usize = 256 << 10;
@@ -12,14 +12,24 @@ pub fn fuzz_decode(data: &[u8]) {
     };
     let choice = usize::from(choice);
     let algorithm = Algorithm::ALL[choice % Algorithm::ALL.len()];
-    let filter = Filter::ALL[choice / Algorithm::ALL.len() % Filter::ALL.len()];
+    let filter = choice / Algorithm::ALL.len();
+    let filter = Filter {
+        pages: layout(filter >> 1).filter(|_| filter & 2 != 0),
+        is_narrowed: filter & 1 != 0,
+    };
     let length = u32::from_le_bytes([low, middle, high, 0]) as usize % (CHUNK_BYTES_MAX + 1);
     let mut chunk = vec![0; length];
     // Errors are the usual result; returning at all is what counts.
     drop(Decoder::new().decode(algorithm, filter, payload, &mut chunk));
 }
 
-/// Compresses and expands arbitrary bytes: the first selects the compression.
+/// A layout of pages, from what is left of a number behind its lowest bit.
+fn layout(choice: usize) -> Option<BTreePages> {
+    let reserved = [0, 8, 31][choice / 2 % 3];
+    BTreePages::new(BTreePages::PAGE_BYTES_MIN << (choice / 6 % 8), reserved)
+}
+
+/// Compresses and expands arbitrary bytes: the first selects compression and pages.
 ///
 /// # Panics
 /// If the result differs from the input.
@@ -27,9 +37,11 @@ pub fn fuzz_round_trip(data: &[u8]) {
     let Some((&choice, chunk)) = data.split_first() else {
         return;
     };
-    let compression = Compression::ALL[usize::from(choice) % Compression::ALL.len()];
+    let choice = usize::from(choice);
+    let compression = Compression::ALL[choice % Compression::ALL.len()];
     let chunk = &chunk[..chunk.len().min(CHUNK_BYTES_MAX)];
     let mut encoder = Encoder::new(compression, chunk.len()).expect("a valid compression");
+    encoder.set_pages(layout(choice / Compression::ALL.len()));
     let mut payload = vec![0; chunk.len()];
     let stored = encoder.encode(chunk, &mut payload).expect("enough room");
     if let Stored::Compressed { bytes, filter } = stored {
@@ -57,4 +69,27 @@ pub fn fuzz_widen(data: &[u8]) {
     };
     let length = u32::from_le_bytes([low, middle, high, 0]) as usize % (CHUNK_BYTES_MAX + 1);
     narrow::check_widening(form, length);
+}
+
+/// Brings arbitrary bytes into regular form and back, and restores them as if they were one: the first
+/// selects the layout of the pages.
+///
+/// # Panics
+/// If a chunk does not come back.
+pub fn fuzz_pages(data: &[u8]) {
+    let Some((&choice, chunk)) = data.split_first() else {
+        return;
+    };
+    let Some(pages) = layout(choice.into()) else {
+        return;
+    };
+    let mut form = chunk.to_vec();
+    // Errors are the usual result; returning at all is what counts.
+    let _refused = btree::restore(&mut form, pages);
+    if btree::promises(chunk, pages) {
+        form.copy_from_slice(chunk);
+        btree::regularize(&mut form, pages);
+        assert_eq!(btree::restore(&mut form, pages), Ok(()), "our own form");
+        assert!(form == chunk, "the chunk changed");
+    }
 }

@@ -20,6 +20,7 @@
 //! `docs/codecs.md`.
 
 mod algorithm;
+mod btree;
 mod choice;
 mod decoder;
 mod deflate;
@@ -37,6 +38,7 @@ pub mod xpress;
 mod zstd;
 
 pub use algorithm::{Algorithm, Compression, Level};
+pub use btree::BTreePages;
 pub use choice::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 pub use decoder::Decoder;
 pub use effort::Effort;

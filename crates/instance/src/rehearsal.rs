@@ -6,8 +6,9 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use windlass_base::EXTENT_BYTES;
 use windlass_base::size::Bytes;
-use windlass_codec::{Algorithm, Compression, Encoder, Stored};
+use windlass_codec::{Algorithm, BTreePages, Compression, Encoder, Stored};
 use windlass_io::lock::{self, Held};
 use windlass_pipeline::Plan;
 
@@ -136,7 +137,14 @@ pub(crate) fn sample(files: &[(PathBuf, u64)], compression: Compression) -> Opti
     let begun = Instant::now();
     for number in 0..samples {
         let (path, offset) = place(files, total / samples * number)?;
-        let count = read_piece(path, offset, &mut input)?;
+        if let Some(encoder) = &mut encoder {
+            let mut header = [0; BTreePages::FILE_HEADER_BYTES];
+            let read = read_piece(path, 0, &mut header)?;
+            encoder.set_pages(BTreePages::of_file(&header[..read]));
+        }
+        // Pages of any length begin where extents do.
+        let extent = offset / EXTENT_BYTES as u64 * EXTENT_BYTES as u64;
+        let count = read_piece(path, extent, &mut input)?;
         read += count;
         stored += match &mut encoder {
             None => count,

@@ -87,7 +87,7 @@ pub struct ChunkHeader {
     pub kind: ChunkKind,
     /// How the payload is compressed: 0 not, 1 `MS_XPRESS`, 2 `ZSTD`, 3 `QAT_DEFLATE`.
     pub codec: u8,
-    /// What was done before the compression: 0 nothing, 1 text was narrowed.
+    /// What was done before the compression; 0 is nothing.
     pub filter: u16,
     pub file_id: u16,
     /// Media family that it was written to.

@@ -23,7 +23,7 @@ impl Totals {
             .fetch_add(header.raw_bytes.into(), Ordering::Relaxed);
         self.stored_bytes
             .fetch_add(header.stored_bytes.into(), Ordering::Relaxed);
-        if header.filter == Filter::Narrow.id() {
+        if Filter::from_id(header.filter).is_some_and(|filter| filter.is_narrowed) {
             self.narrowed_bytes
                 .fetch_add(header.raw_bytes.into(), Ordering::Relaxed);
         }

@@ -137,6 +137,8 @@ pub struct SourceFile {
     pub size_bytes: u64,
     /// Bytes per page of this file.
     pub page_bytes: u32,
+    /// Bytes at the end of each page that SQLite leaves free; `None` if the pages are not SQLite's.
+    pub reserved_bytes: Option<u8>,
 }
 
 /// What was done so that writers need not wait for the whole backup.

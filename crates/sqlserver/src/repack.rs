@@ -301,6 +301,7 @@ fn file(original: &Original, family: &Family) -> SourceFile {
         kind: FileKind::Data,
         size_bytes: family.part.bytes,
         page_bytes: PAGE_BYTES as u32,
+        reserved_bytes: None,
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::run::execute;
 
-const TARGETS: [&str; 8] = [
+const TARGETS: [&str; 9] = [
     "bak_file",
     "tsql_parse",
     "tds_request",
@@ -17,6 +17,7 @@ const TARGETS: [&str; 8] = [
     "codec_decode",
     "codec_round_trip",
     "codec_widen",
+    "codec_pages",
 ];
 
 const INSTRUMENTATION: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -131,7 +131,7 @@ impl Worker {
     fn decode(&mut self, payload: &[u8], block: &mut [u8]) -> Result<(), String> {
         if payload.starts_with(&ZSTD_MAGIC) {
             // No such file was seen yet: a context for each record is fast enough.
-            let decoded = Decoder::new().decode(Algorithm::Zstd, Filter::None, payload, block);
+            let decoded = Decoder::new().decode(Algorithm::Zstd, Filter::NONE, payload, block);
             return decoded.map_err(|error| error.to_string());
         }
         self.xpress
@@ -156,7 +156,7 @@ mod tests {
             let mut payload = vec![0; bytes];
             let Stored::Compressed {
                 bytes: length,
-                filter: Filter::None,
+                filter: Filter::NONE,
             } = encoder.encode(&content, &mut payload).unwrap()
             else {
                 panic!("it shrinks");

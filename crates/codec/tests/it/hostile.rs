@@ -72,14 +72,14 @@ fn a_payload_of_another_length_is_refused() {
     let mut decoder = Decoder::new();
     for compression in &Compression::ALL[1..] {
         let algorithm = compression.algorithm;
-        let kind = match Filter::Narrow.is_taken_by(algorithm) {
+        let kind = match Filter::NARROW.is_taken_by(algorithm) {
             true => Kind::TextUtf16,
             false => Kind::Text,
         };
         let (payload, filter) = payload(*compression, kind, 5000);
         assert_eq!(
-            filter != Filter::None,
-            Filter::Narrow.is_taken_by(algorithm)
+            filter != Filter::NONE,
+            Filter::NARROW.is_taken_by(algorithm)
         );
         for wrong in [0, 1, 4990, 5100, 70_000] {
             // An XPRESS stream does not encode its end, so a shorter prefix may expand.
@@ -107,8 +107,8 @@ fn another_filter_than_the_one_used_is_refused() {
         let algorithm = compression.algorithm;
         let mut chunk = vec![0; 70_000];
         for (kind, used, other) in [
-            (Kind::TextUtf16, Filter::Narrow, Filter::None),
-            (Kind::Text, Filter::None, Filter::Narrow),
+            (Kind::TextUtf16, Filter::NARROW, Filter::NONE),
+            (Kind::Text, Filter::NONE, Filter::NARROW),
         ] {
             let (payload, filter) = payload(compression, kind, chunk.len());
             assert_eq!(filter, used, "{compression}");
@@ -118,8 +118,8 @@ fn another_filter_than_the_one_used_is_refused() {
         }
     }
     for algorithm in [Algorithm::None, Algorithm::MsXpress] {
-        let refused = decoder.decode(algorithm, Filter::Narrow, &[0; 9], &mut [0; 9]);
-        let filter = Filter::Narrow;
+        let refused = decoder.decode(algorithm, Filter::NARROW, &[0; 9], &mut [0; 9]);
+        let filter = Filter::NARROW;
         assert_eq!(refused, Err(Error::FilterNotTaken { algorithm, filter }));
     }
 }

@@ -104,9 +104,9 @@ fn only_utf_16_text_is_narrowed_and_every_effort_takes_it() {
                     continue;
                 };
                 let is_text =
-                    kind == Kind::TextUtf16 && Filter::Narrow.is_taken_by(compression.algorithm);
+                    kind == Kind::TextUtf16 && Filter::NARROW.is_taken_by(compression.algorithm);
                 if kind != Kind::Pages {
-                    assert_eq!(filter == Filter::Narrow, is_text, "{compression} {kind:?}");
+                    assert_eq!(filter == Filter::NARROW, is_text, "{compression} {kind:?}");
                 }
             }
         }
@@ -158,11 +158,11 @@ fn a_chunk_stored_plain_has_the_length_of_its_payload() {
     let mut decoder = Decoder::new();
     let mut output = [0; 3];
     decoder
-        .decode(Algorithm::None, Filter::None, b"abc", &mut output)
+        .decode(Algorithm::None, Filter::NONE, b"abc", &mut output)
         .unwrap();
     assert_eq!(&output, b"abc");
     assert_eq!(
-        decoder.decode(Algorithm::None, Filter::None, b"abcd", &mut output),
+        decoder.decode(Algorithm::None, Filter::NONE, b"abcd", &mut output),
         Err(Error::Length {
             algorithm: Algorithm::None,
             expected: 3,

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 use windlass_base::{Digest, EXTENT_BYTES, Guid, blake3, checksum, digest};
-use windlass_codec::{Algorithm, DeflateProvider, Encoder, Filter, Stored};
+use windlass_codec::{Algorithm, BTreePages, DeflateProvider, Encoder, Filter, Stored};
 use windlass_crypt::SetKey;
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_media::{ChunkHeader, ChunkKind, Run};
-use windlass_source::Snapshot;
+use windlass_source::{Snapshot, SourceFile};
 
 use super::governor::Governor;
 use super::read::Frame;
@@ -194,7 +194,7 @@ impl Transform<'_> {
         let mut header = ChunkHeader {
             kind: frame.kind,
             codec: Algorithm::None.id(),
-            filter: Filter::None.id(),
+            filter: Filter::NONE.id(),
             file_id: frame.file_id,
             family: 0,
             set_guid: self.set_guid,
@@ -208,6 +208,7 @@ impl Transform<'_> {
             tag: None,
             payload_digest: None,
         };
+        encoder.set_pages(self.pages(frame.kind, frame.file_id));
         let mut payload = frame.buffer;
         if let Some(mut output) = output
             && let Stored::Compressed { bytes, filter } = timed(encoding, || {
@@ -232,13 +233,20 @@ impl Transform<'_> {
         Ok(Chunk { header, payload })
     }
 
+    fn file(&self, file_id: u16) -> Option<&SourceFile> {
+        let files = self.snapshot.files();
+        files.iter().find(|file| file.id == file_id)
+    }
+
+    /// The layout of the pages in the frames of a file, if they are of b-trees.
+    fn pages(&self, kind: ChunkKind, file_id: u16) -> Option<BTreePages> {
+        let file = self.file(file_id).filter(|_| kind == ChunkKind::Data)?;
+        BTreePages::new(file.page_bytes, file.reserved_bytes?)
+    }
+
     fn check_pages(&self, frame: &Frame) -> Result<(), Error> {
         let mut first = None;
-        let file = self
-            .snapshot
-            .files()
-            .iter()
-            .find(|file| file.id == frame.file_id);
+        let file = self.file(frame.file_id);
         let bytes = &frame.buffer[..frame.bytes];
         self.snapshot
             .check_pages(frame.file_id, frame.offset, bytes, &mut |page| {

@@ -179,9 +179,14 @@ fn damage_between_the_chunks_is_told_as_what_it_is_and_not_as_what_follows_from_
 }
 
 /// A full backup, and a differential based on it after `change`.
-fn with_differential(folder: &Path, database: &Path, change: impl FnOnce()) -> [DeviceAddress; 2] {
+pub(crate) fn with_differential(
+    folder: &Path,
+    database: &Path,
+    compression: Compression,
+    change: impl FnOnce(),
+) -> [DeviceAddress; 2] {
     let all = devices(folder, &["full.bak", "diff.bak"]);
-    let full = back_up(database, &request(&all[..1], Compression::NONE)).set;
+    let full = back_up(database, &request(&all[..1], compression)).set;
     change();
     let media = MediaSet::open(&all[..1]).unwrap();
     let digests = extract_digests(&media, 1, &folder.join("digests")).unwrap();
@@ -191,13 +196,13 @@ fn with_differential(folder: &Path, database: &Path, change: impl FnOnce()) -> [
             lsn: full.checkpoint_lsn,
             digests: Some(Arc::new(digests)),
         }),
-        ..request(&all[1..], Compression::NONE)
+        ..request(&all[1..], compression)
     };
     back_up(database, &differential);
     all.try_into().unwrap()
 }
 
-fn restored(folder: &Path, media: &[DeviceAddress; 2]) -> std::path::PathBuf {
+pub(crate) fn restored(folder: &Path, media: &[DeviceAddress; 2]) -> std::path::PathBuf {
     let target = folder.join("copy.db");
     let [full, differential] = media;
     let open = |device: &DeviceAddress| MediaSet::open(std::slice::from_ref(device)).unwrap();
@@ -209,7 +214,7 @@ fn restored(folder: &Path, media: &[DeviceAddress; 2]) -> std::path::PathBuf {
 #[test]
 fn a_differential_of_scattered_changes_names_each_and_puts_each_back_where_it_was() {
     let Folder { folder, database } = prepared(3000);
-    let media = with_differential(folder.path(), &database, || {
+    let media = with_differential(folder.path(), &database, Compression::NONE, || {
         let file = std::fs::File::options().write(true).open(&database);
         let file = file.unwrap();
         for extent in [1, 2, 5, 9] {
@@ -234,7 +239,7 @@ fn a_differential_of_scattered_changes_names_each_and_puts_each_back_where_it_wa
 #[test]
 fn a_differential_of_a_database_in_which_nothing_changed_is_whole() {
     let Folder { folder, database } = prepared(300);
-    let media = with_differential(folder.path(), &database, || {});
+    let media = with_differential(folder.path(), &database, Compression::NONE, || {});
     outcome(&media[1..], &read_request()).unwrap();
     assert!(same(&database, &restored(folder.path(), &media)));
 }

@@ -14,6 +14,7 @@ mod failing_reads;
 mod faults;
 mod measuring;
 mod narrowed;
+mod regular;
 mod round_trip;
 mod selected;
 mod support;

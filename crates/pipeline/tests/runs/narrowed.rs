@@ -52,7 +52,7 @@ fn text_is_narrowed_and_comes_back_with_every_algorithm_that_takes_it() {
         let devices = devices(folder.path(), &[&format!("{compression}.bak")]);
         let report = back_up(&database, &request(&devices, compression));
         let (narrowed, all) = (report.set.narrowed_bytes, report.set.backup_bytes);
-        match Filter::Narrow.is_taken_by(compression.algorithm) {
+        match Filter::NARROW.is_taken_by(compression.algorithm) {
             true => assert!(
                 narrowed * 10 > all * 9,
                 "{compression}: {narrowed} of {all}"
@@ -131,7 +131,8 @@ fn a_method_that_is_unknown_is_named() {
     for (part, codec, filter) in [("filter", 2, 77), ("codec", 77, 1), ("codec", 77, 77)] {
         std::fs::write(devices[0].file().unwrap(), &family).unwrap();
         let mut crafted = Crafted::of(&devices, 1);
-        assert_eq!(crafted.chunks[1].header.filter, Filter::Narrow.id());
+        let made = Filter::from_id(crafted.chunks[1].header.filter).unwrap();
+        assert!(made.is_narrowed);
         crafted.chunks[1].header.codec = codec;
         crafted.chunks[1].header.filter = filter;
         crafted.write();
@@ -171,13 +172,13 @@ fn damage_within_narrowed_text_is_an_error_with_its_range() {
     let stored = encoder.encode(&[0x77; 100_000], &mut forged).unwrap();
     let Stored::Compressed {
         bytes,
-        filter: Filter::None,
+        filter: Filter::NONE,
     } = stored
     else {
         panic!("{stored:?}");
     };
     forged.truncate(bytes);
-    for (filter, payload) in [(Filter::Narrow, Some(forged)), (Filter::None, None)] {
+    for (filter, payload) in [(Filter::NARROW, Some(forged)), (Filter::NONE, None)] {
         std::fs::write(devices[0].file().unwrap(), &family).unwrap();
         let mut crafted = Crafted::of(&devices, 1);
         let chunk = &mut crafted.chunks[1];

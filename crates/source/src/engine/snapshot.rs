@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
+use windlass_base::page::checksum::CHECKSUM_BYTES;
 use windlass_base::{FileId, FilePage, Guid, Lsn, PAGE_BYTES};
 use windlass_engine::{
     Backup, BackupMode, BackupRange, Database, FileDescription, LogCopy, PhaseReport,
@@ -47,7 +48,8 @@ impl EngineSnapshot {
     /// Those of the engine: the database is offline, a differential has no base, a write failed.
     pub fn open(database: &Arc<Database>, kind: BackupMode) -> Result<Self, Error> {
         let backup = database.begin_backup(kind).map_err(engine_error)?;
-        let files: Vec<SourceFile> = database.files().iter().map(source_file).collect();
+        let has_checksums = backup.has_checksums();
+        let files = source_files(database, has_checksums);
         let ranges = files
             .iter()
             .map(|file| (file.id, ranges_of(&backup, file.id)))
@@ -73,7 +75,7 @@ impl EngineSnapshot {
                 last_lsn: first_lsn,
                 checkpoint_lsn: first_lsn,
             },
-            page_checksums: backup.has_checksums(),
+            page_checksums: has_checksums,
             phases: Arc::new(Mutex::new(backup.phases())),
             database: Arc::clone(database),
             kind,
@@ -129,7 +131,17 @@ impl EngineSnapshot {
     }
 }
 
-fn source_file(file: &FileDescription) -> SourceFile {
+fn source_files(database: &Database, has_checksums: bool) -> Vec<SourceFile> {
+    // Pages without checksums may be of any layout; a wrong one only hides their overflow.
+    let reserved_bytes = if has_checksums { CHECKSUM_BYTES } else { 0 };
+    let files = database.files();
+    let files = files.iter();
+    files
+        .map(|file| source_file(file, reserved_bytes as u8))
+        .collect()
+}
+
+fn source_file(file: &FileDescription, reserved_bytes: u8) -> SourceFile {
     SourceFile {
         id: file.file_id.0,
         logical_name: file.spec.logical_name.clone(),
@@ -142,6 +154,7 @@ fn source_file(file: &FileDescription) -> SourceFile {
         },
         size_bytes: file.spec.size,
         page_bytes: PAGE_BYTES as u32,
+        reserved_bytes: (!file.is_log).then_some(reserved_bytes),
     }
 }
 
@@ -281,7 +294,7 @@ impl Snapshot for EngineSnapshot {
         };
         let description = backup.description().map_err(engine_error)?;
         let log_bytes = self.log().bytes;
-        let mut files: Vec<SourceFile> = self.database.files().iter().map(source_file).collect();
+        let mut files = source_files(&self.database, self.page_checksums);
         for file in &mut files {
             if file.kind == FileKind::Log {
                 // Copied block by block, not by offset: it may be longer than the file is now.

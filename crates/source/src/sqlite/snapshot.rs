@@ -115,6 +115,7 @@ impl SqliteSnapshot {
                 kind: FileKind::Data,
                 size_bytes,
                 page_bytes: PAGE_BYTES_ASSUMED,
+                reserved_bytes: None,
             }],
             identity: identity_of(&path, name, &pinned, options),
             path,
@@ -162,6 +163,7 @@ impl SqliteSnapshot {
         self.content = header.content(self.files[0].size_bytes);
         if header.page_bytes > 0 {
             self.files[0].page_bytes = header.page_bytes;
+            self.files[0].reserved_bytes = Some(header.reserved_bytes);
         }
         self.identity.page_bytes = self.files[0].page_bytes;
         self.identity.product_version = header.written_by;

@@ -2,14 +2,21 @@
 
 use anyhow::ensure;
 use rustix::time::{ClockId, clock_gettime};
-use windlass_codec::{Algorithm, Compression, Decoder, DeflateProvider, Encoder, Filter, Stored};
+use windlass_codec::{
+    Algorithm, BTreePages, Compression, Decoder, DeflateProvider, Encoder, Filter, Stored,
+};
 use windlass_io::AlignedBuffer;
+
+use crate::sample::Piece;
 
 /// A codec under measurement.
 pub(crate) trait Contender {
     fn name(&self) -> String;
 
     fn frame_bytes(&self) -> usize;
+
+    /// The following frames have pages with this layout; others' codecs do not ask.
+    fn set_pages(&mut self, _pages: Option<BTreePages>) {}
 
     /// Compresses a frame; `None` if it would not shrink.
     fn encode(&mut self, frame: &[u8], output: &mut [u8])
@@ -74,11 +81,13 @@ impl Room {
 /// Compresses and expands one piece of the sample, and adds the cost to `pass`.
 pub(crate) fn run(
     contender: &mut dyn Contender,
-    piece: &[u8],
+    piece: &Piece,
     room: &mut Room,
     pass: &mut Pass,
 ) -> Result<(), anyhow::Error> {
     let frame_bytes = contender.frame_bytes();
+    contender.set_pages(piece.pages);
+    let piece = &piece.bytes[..];
     let mut lengths = Vec::with_capacity(piece.len() / frame_bytes + 1);
     let mut rest = &mut room.stored[..piece.len()];
     let start = processor_seconds();
@@ -176,6 +185,10 @@ impl Contender for Ours {
 
     fn frame_bytes(&self) -> usize {
         self.frame_bytes
+    }
+
+    fn set_pages(&mut self, pages: Option<BTreePages>) {
+        self.encoder.set_pages(pages);
     }
 
     fn encode(

@@ -117,7 +117,7 @@ fn contenders(arguments: &Arguments) -> Result<Vec<Box<dyn Contender>>, anyhow::
             .frame_kb
             .map_or(compression.frame_bytes(), |kb| kb << 10);
         contenders.push(Box::new(Ours::new(*compression, frame_bytes)?));
-        if Filter::Narrow.is_taken_by(compression.algorithm) {
+        if Filter::NARROW.is_taken_by(compression.algorithm) {
             let unfiltered = Ours::new(*compression, frame_bytes)?.unfiltered();
             contenders.push(Box::new(unfiltered));
         }

@@ -100,7 +100,7 @@ impl Contender for Wimlib {
         };
         Ok((length != 0).then_some(Payload {
             bytes: length,
-            filter: Filter::None,
+            filter: Filter::NONE,
         }))
     }
 

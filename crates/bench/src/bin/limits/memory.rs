@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use windlass_accelerator::Isal;
-use windlass_codec::{Compression, DeflateProvider, Encoder};
+use windlass_codec::{BTreePages, Compression, DeflateProvider, Encoder};
 use windlass_io::{Access, AlignedBuffer, DirectFile};
 
 /// One of this many chunks of the database is taken.
@@ -13,6 +13,7 @@ const STRIDE: u64 = 2;
 /// Chunks spread over a database.
 pub(crate) struct Chunks {
     bytes: AlignedBuffer,
+    pages: Option<BTreePages>,
     /// Bytes of the database per byte here.
     pub(crate) scale: f64,
 }
@@ -28,7 +29,12 @@ impl Chunks {
             file.read_at(piece, index as u64 * STRIDE * chunk as u64)?;
         }
         let scale = length as f64 / bytes.len() as f64;
-        Ok(Self { bytes, scale })
+        let pages = BTreePages::of_file(&bytes);
+        Ok(Self {
+            bytes,
+            pages,
+            scale,
+        })
     }
 
     /// Seconds until each of `threads` threads has compressed its part of the chunks.
@@ -42,6 +48,7 @@ impl Chunks {
         let work = |part: usize| -> Result<(), windlass_codec::Error> {
             let provider = isal.as_ref().map(|isal| isal as &dyn DeflateProvider);
             let mut encoder = Encoder::with_provider(compression, frame, provider)?;
+            encoder.set_pages(self.pages);
             let mut output = vec![0; frame];
             for input in frames.iter().skip(part).step_by(threads) {
                 encoder.encode(input, &mut output)?;
