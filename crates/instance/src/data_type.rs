@@ -264,6 +264,11 @@ impl DataType {
     }
 
     /// Precision and scale of an exact number.
+    /// Whether values are exact numbers that SQLite does not have.
+    pub(crate) fn is_exact(self) -> bool {
+        matches!(self, Self::Decimal { .. } | Self::Money | Self::SmallMoney)
+    }
+
     pub(crate) fn digits(self) -> Option<(u8, u8)> {
         Some(match self {
             Self::Bit => (1, 0),

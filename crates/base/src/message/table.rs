@@ -324,6 +324,7 @@ messages! {
     50102, 16, base_on_target(database, device), "The differential backup of '{database}' is refused: it would overwrite '{device}', which holds the full backup that it counts from, and could never be restored. Append it, or write it to another file.";
     50103, 16, base_lost_meanwhile(database, reason), "The differential backup of '{database}' is complete, but its full backup was removed while it was made ({reason}): without a copy of that it can never be restored. Make a full backup.";
     50104, 16, no_instance(folder), "There is no instance in '{folder}', and this command makes none. Check the name, or WINDLASS_INSTANCE and the settings file.";
+    50120, 16, number_too_long(number), "The number {number} was not stored: a column of a SQLite table keeps 15 digits of a number that is no bigint. Store it as text (CAST(... AS varchar(40)) in a text column), or in a #temp table.";
 }
 
 // What statements report besides SQL Server's messages.

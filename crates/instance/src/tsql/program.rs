@@ -85,11 +85,11 @@ impl Program {
             facts: &facts,
             variables: None,
         };
-        match eval(&compiled.tree, &inputs) {
-            Ok(value) if compiled.is_stored => Ok(stored(&value)),
-            Ok(value) => Ok(encode(&value, compiled.tree.ty)),
-            Err(failure) => Err(self.refuse(failure)),
-        }
+        let value = eval(&compiled.tree, &inputs).and_then(|value| match compiled.is_stored {
+            true => kept(&value),
+            false => Ok(encode(&value, compiled.tree.ty)),
+        });
+        value.map_err(|failure| self.refuse(failure))
     }
 
     /// Adds the functions and collations to a connection.
@@ -178,6 +178,17 @@ fn sortable(exact: i128) -> [u8; 16] {
 fn exact(sortable: &[u8]) -> Option<i128> {
     let bytes = <[u8; 16]>::try_from(sortable).ok()?;
     Some((u128::from_be_bytes(bytes) ^ (1 << 127)) as i128)
+}
+
+/// A value as tables keep it, unless they would change it.
+pub(crate) fn kept(value: &Value) -> Result<SqliteValue, Failure> {
+    match (value, stored(value)) {
+        // In a column of numbers, SQLite makes a float of the text.
+        (Value::Decimal(_), SqliteValue::Text(digits)) => {
+            Err(table::number_too_long(digits).into())
+        }
+        (_, stored) => Ok(stored),
+    }
 }
 
 /// A value as tables keep it.

@@ -9,7 +9,7 @@ use windlass_tsql::ast::{Body, Insert, InsertRows, Query, Select, SelectItem, Sq
 use super::bind::{Binder, Changed};
 use super::evaluate::facts;
 use super::expression::eval::{Inputs, eval};
-use super::program::{Program, decode, stored};
+use super::program::{Program, decode, encode, kept, stored};
 use super::temporary;
 use crate::message_of::engine_message;
 use crate::operation::backup::BAD_CHECKSUM;
@@ -251,11 +251,15 @@ fn insert(session: &mut Session, insert: &Insert, sink: &mut dyn Sink) -> Result
     let mut count = 0;
     for result in collected.results {
         let width = result.columns.len();
-        let (sql, types) = Binder::new(session).row_inserter(insert, width)?;
+        let (sql, types, is_temporary) = Binder::new(session).row_inserter(insert, width)?;
         for row in result.rows {
             let mut values = Vec::new();
             for (value, ty) in row.iter().zip(&types) {
-                values.push(stored(&crate::convert(value, *ty, None)?));
+                let value = crate::convert(value, *ty, None)?;
+                values.push(match is_temporary {
+                    true => encode(&value, *ty),
+                    false => kept(&value)?,
+                });
             }
             let connection = session.queries.connection(session.instance.catalog())?;
             connection.execute(&sql, rusqlite::params_from_iter(values))?;

@@ -176,7 +176,8 @@ fn column_definition(
     }
     if let Some(default) = &column.default {
         sql.push_str(" DEFAULT ");
-        sql.push_str(&default_value(session, default)?);
+        let exact = ty.filter(|ty| is_temporary && ty.is_exact());
+        sql.push_str(&default_value(session, default, exact)?);
     }
     for constraint in &column.constraints {
         sql.push(' ');
@@ -185,8 +186,12 @@ fn column_definition(
     Ok(sql)
 }
 
-/// A default that every program can compute.
-fn default_value(session: &mut Session, default: &Spanned<Expr>) -> Result<String, Failure> {
+/// A default that every program can compute, or that a temporary table keeps as a number of the type `exact`.
+fn default_value(
+    session: &mut Session,
+    default: &Spanned<Expr>,
+    exact: Option<DataType>,
+) -> Result<String, Failure> {
     if let Expr::Call { function, .. } = &default.node {
         let name = function.object.text.to_ascii_uppercase();
         match name.as_str() {
@@ -205,7 +210,11 @@ fn default_value(session: &mut Session, default: &Spanned<Expr>) -> Result<Strin
         }
     }
     let (value, _) = super::evaluate::evaluate(session, default)?;
-    Ok(match super::program::stored(&value) {
+    let kept = match exact {
+        Some(ty) => super::program::encode(&crate::convert(&value, ty, None)?, ty),
+        None => super::program::kept(&value)?,
+    };
+    Ok(match kept {
         rusqlite::types::Value::Null => "NULL".to_owned(),
         rusqlite::types::Value::Integer(number) => format!("({number})"),
         rusqlite::types::Value::Real(number) => format!("({number:?})"),

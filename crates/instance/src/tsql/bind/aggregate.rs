@@ -184,7 +184,7 @@ impl Binder<'_> {
             }
             DataType::Decimal { .. } | DataType::Money | DataType::SmallMoney => {
                 let scale = ty.digits().map_or(0, |(_, scale)| scale);
-                let sql = self.emit_exact(value);
+                let sql = self.emit(value);
                 let sql = call.sql("windlass_sum", &sql);
                 let exact = match ty {
                     DataType::Decimal { .. } => DataType::Decimal {

@@ -9,8 +9,8 @@ use windlass_tsql::span::Spanned;
 
 use super::operator::infix;
 use super::query::BoundQuery;
-use super::table::{TEMPORARY, Table};
-use super::{Binder, Source, SourceColumn, is_same, quoted};
+use super::table::Table;
+use super::{Binder, is_same, quoted};
 use crate::tsql::expression::Bound;
 use crate::{DataType, Failure};
 
@@ -83,22 +83,22 @@ impl Binder<'_> {
             InsertRows::Execute(_) => return Err(messages::internal_consistency().into()),
             InsertRows::Query(query) => {
                 let bound = self.query(query)?;
-                let rows = self.stored_rows(&bound, &chosen)?;
+                let rows = self.stored_rows(&bound, &chosen, table.is_temporary())?;
                 format!("{with}{head} {rows}")
             }
         };
         Ok(Changed {
             sql,
-            is_temporary: table.schema == TEMPORARY,
+            is_temporary: table.is_temporary(),
         })
     }
 
-    /// The SQL that inserts one row of `width` values.
+    /// The SQL that inserts one row of `width` values, the types of its columns, and whether the table is temporary.
     pub(crate) fn row_inserter(
         &mut self,
         insert: &Insert,
         width: usize,
-    ) -> Result<(String, Vec<DataType>)> {
+    ) -> Result<(String, Vec<DataType>, bool)> {
         let table = self.target(&insert.target.node)?;
         let chosen = chosen(&table, &insert.columns)?;
         if chosen.len() != width {
@@ -107,7 +107,8 @@ impl Binder<'_> {
         let head = insert_head(&table, &chosen, &insert.columns);
         let marks = vec!["?"; width].join(", ");
         let types = chosen.into_iter().map(|(_, ty)| ty).collect();
-        Ok((format!("{head} VALUES ({marks})"), types))
+        let sql = format!("{head} VALUES ({marks})");
+        Ok((sql, types, table.is_temporary()))
     }
 
     /// The query with its values as the columns store them.
@@ -115,6 +116,7 @@ impl Binder<'_> {
         &mut self,
         query: &BoundQuery,
         columns: &[(String, DataType)],
+        is_temporary: bool,
     ) -> Result<String> {
         if query.outputs.len() != columns.len() {
             return Err(messages::values_do_not_match().into());
@@ -125,7 +127,7 @@ impl Binder<'_> {
             let name = quoted(&output.shown_name(index));
             let value = self.leaf(format!("{alias}.{name}"), output.ty);
             let value = value.converted(stored_type(*ty));
-            values.push(self.emit_stored(&value));
+            values.push(self.emit_kept(&value, is_temporary));
         }
         // The condition keeps SQLite from reading ON as the start of an upsert.
         Ok(format!(
@@ -180,7 +182,7 @@ impl Binder<'_> {
             };
             Ok(Changed {
                 sql,
-                is_temporary: table.schema == TEMPORARY,
+                is_temporary: table.is_temporary(),
             })
         })
     }
@@ -202,7 +204,7 @@ impl Binder<'_> {
             value = infix(operator, before, value)?;
         }
         let value = value.converted(stored_type(ty));
-        let value = self.emit_stored(&value);
+        let value = self.emit_kept(&value, table.is_temporary());
         Ok((quoted(&name), value))
     }
 
@@ -224,7 +226,7 @@ impl Binder<'_> {
             };
             Ok(Changed {
                 sql,
-                is_temporary: table.schema == TEMPORARY,
+                is_temporary: table.is_temporary(),
             })
         })
     }
@@ -233,21 +235,11 @@ impl Binder<'_> {
     fn changed_table(&mut self, target: &Target, from: &[Joined]) -> Result<(Table, Option<From>)> {
         if from.is_empty() {
             let table = self.target(target)?;
-            let own = own_alias(target);
             let name = match target {
-                Target::Table(name) => name.object.text.clone(),
-                Target::Variable(name) => name.name.clone(),
+                Target::Table(name) => &name.object.text,
+                Target::Variable(name) => &name.name,
             };
-            let columns = table.columns.iter().map(|(column, ty)| SourceColumn {
-                name: column.clone(),
-                ty: *ty,
-                sql: format!("{own}.{}", quoted(column)),
-            });
-            let source = Source {
-                name,
-                columns: columns.collect(),
-                is_table: true,
-            };
+            let source = self.rows_of(&table, name);
             if let Some(scope) = self.scopes.last_mut() {
                 scope.sources.push(source);
             }

@@ -21,8 +21,8 @@ impl Binder<'_> {
                 .get(*index)
                 .map_or_else(String::new, |leaf| leaf.sql.clone()),
             Node::Value(value) => match plain_constant(value) {
-                Some(constant) => constant,
-                None => self.called(bound, false),
+                Some(constant) if !bound.ty.is_exact() || value.is_null() => constant,
+                _ => self.called(bound, false),
             },
             _ => self.called(bound, false),
         }
@@ -30,20 +30,28 @@ impl Binder<'_> {
 
     /// A value in the form in which other programs expect it in a table.
     pub(super) fn emit_stored(&mut self, bound: &Bound) -> String {
-        let is_exact = matches!(
-            bound.ty,
-            DataType::Decimal { .. } | DataType::Money | DataType::SmallMoney
-        );
         match &bound.node {
-            _ if is_exact => self.called(bound, true),
+            _ if bound.ty.is_exact() => self.called(bound, true),
             Node::Leaf(_) | Node::Value(_) => self.emit(bound),
             _ => self.called(bound, true),
         }
     }
 
-    /// An exact number as the bytes that SQLite keeps within a statement, also where a table has it otherwise.
-    pub(super) fn emit_exact(&mut self, bound: &Bound) -> String {
-        self.called(bound, false)
+    /// A value as a column keeps it: only Windlass reads temporary tables.
+    pub(super) fn emit_kept(&mut self, bound: &Bound, is_temporary: bool) -> String {
+        match is_temporary && bound.ty.is_exact() {
+            true => self.emit(bound),
+            false => self.emit_stored(bound),
+        }
+    }
+
+    /// A column of a table, in the form in which SQLite keeps it within a statement.
+    pub(super) fn column_sql(&mut self, sql: String, ty: DataType, is_temporary: bool) -> String {
+        if is_temporary || !ty.is_exact() {
+            return sql;
+        }
+        let column = self.leaf(sql, ty);
+        self.called(&column, false)
     }
 
     /// A value to sort or group by.

@@ -156,17 +156,25 @@ impl Binder<'_> {
 
     fn physical(&mut self, table: &super::table::Table, alias: &str) -> String {
         let own = quoted(alias);
+        let source = self.rows_of(table, alias);
+        self.add_source(source);
+        format!("{} AS {own}", table.sql)
+    }
+
+    /// A table as a source of rows.
+    pub(super) fn rows_of(&mut self, table: &super::table::Table, alias: &str) -> Source {
+        let own = quoted(alias);
+        let is_temporary = table.is_temporary();
         let columns = table.columns.iter().map(|(name, ty)| SourceColumn {
             name: name.clone(),
             ty: *ty,
-            sql: format!("{own}.{}", quoted(name)),
+            sql: self.column_sql(format!("{own}.{}", quoted(name)), *ty, is_temporary),
         });
-        self.add_source(Source {
+        Source {
             name: alias.to_owned(),
             columns: columns.collect(),
             is_table: true,
-        });
-        format!("{} AS {own}", table.sql)
+        }
     }
 
     fn table_function(

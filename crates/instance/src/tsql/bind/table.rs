@@ -19,6 +19,13 @@ pub(crate) struct Table {
     pub(crate) schema: String,
 }
 
+impl Table {
+    /// Whether only Windlass reads it.
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.schema == TEMPORARY
+    }
+}
+
 /// The schema of temporary tables and table variables.
 pub(crate) const TEMPORARY: &str = "tempdb";
 

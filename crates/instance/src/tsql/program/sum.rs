@@ -24,11 +24,15 @@ impl Sum {
         self.0.refuse(table::arithmetic_overflow("numeric").into())
     }
 
+    fn inconsistent(&self) -> Error {
+        self.0.refuse(table::internal_consistency().into())
+    }
+
     fn argument(&self, context: &Context<'_>) -> Result<Option<i128>> {
         match context.get_raw(0) {
             ValueRef::Null => Ok(None),
-            ValueRef::Blob(bytes) => exact(bytes).map(Some).ok_or_else(|| self.overflow()),
-            _ => Err(self.overflow()),
+            ValueRef::Blob(bytes) => exact(bytes).map(Some).ok_or_else(|| self.inconsistent()),
+            _ => Err(self.inconsistent()),
         }
     }
 
