@@ -65,7 +65,7 @@ fn in_force(
     let mut statement = connection
         .prepare_cached(&format!(
             "SELECT backup_set_uuid AS guid, checkpoint_lsn AS lsn, backup_finish_date AS date, \
-             family_guid, database_guid, database_name, server_name, {FIRST_PATH} \
+             family_guid, database_guid, database_name, machine_name, {FIRST_PATH} \
              FROM own_backupset AS backupset WHERE family_guid = ?1 AND type = 'D' \
              AND is_copy_only = 0 AND is_discarded = 0 \
              ORDER BY length(checkpoint_lsn) DESC, checkpoint_lsn DESC, backup_set_id DESC"
@@ -141,7 +141,7 @@ mod tests {
             database_guid,
             name: "app".to_owned(),
             path: "/d/app.db".to_owned(),
-            server: "host".to_owned(),
+            machine: "host".to_owned(),
         }
     }
 
@@ -151,7 +151,7 @@ mod tests {
             ("database_guid", StoredValue::from(of.database_guid)),
             ("family_guid", StoredValue::from(of.family_guid)),
             ("database_name", StoredValue::from(of.name.as_str())),
-            ("server_name", StoredValue::from(of.server.as_str())),
+            ("machine_name", StoredValue::from(of.machine.as_str())),
             ("checkpoint_lsn", StoredValue::from(lsn)),
             ("is_discarded", StoredValue::from(false)),
         ];

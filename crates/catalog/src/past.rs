@@ -30,7 +30,7 @@ pub struct PastBackup {
     pub set_guid: Option<Guid>,
     /// `database_name`, as long as nobody tells databases of one name apart.
     pub database: String,
-    /// The database and where it was: `family_guid`, `database_guid`, `database_name`, `server_name`, and the
+    /// The database and where it was: `family_guid`, `database_guid`, `database_name`, `machine_name`, and the
     /// `physical_name` of its first file.
     pub of: Provenance,
     /// `type`: `D`, `I`, `L`.
@@ -164,7 +164,7 @@ pub(crate) fn provenance(row: &Row<'_>) -> Result<Provenance, Error> {
         database_guid: guid("database_guid")?,
         name: text("database_name")?,
         path: text("first_path")?,
-        server: text("server_name")?,
+        machine: text("machine_name")?,
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The family GUID alone does not say it, because everything restored from a database's backups shares it: a
 //! test copy would take the place of the original. Two backups are of one database if family, name and the
-//! path of its first file are equal, and either its GUID or its server. So a database that was restored over
+//! path of its first file are equal, and either its GUID or its machine's name. So a database that was restored over
 //! itself is the same, and so is one in a container that gets a new host name every time. Two kinds of GUID
 //! prove nothing: one that is only derived from the machine's identity, because cloned machines share it, and
 //! one that is the family's, as a page-engine database's is, because every copy of its files has it.
@@ -24,7 +24,8 @@ pub struct Provenance {
     pub name: String,
     /// Of its first file.
     pub path: String,
-    pub server: String,
+    /// The name of the machine, without the instance's.
+    pub machine: String,
 }
 
 impl Provenance {
@@ -75,7 +76,7 @@ pub fn databases<'a>(backups: impl IntoIterator<Item = &'a Provenance>) -> Vec<V
     let mut groups = Groups {
         parents: (0..backups.len()).collect(),
     };
-    groups.join(backups.iter().map(|of| (of.key(), &of.server)));
+    groups.join(backups.iter().map(|of| (of.key(), &of.machine)));
     let proven = backups.iter().enumerate();
     groups.join(proven.map(|(index, of)| (of.key(), of.own_guid().ok_or(index))));
     let mut of_first: HashMap<usize, usize> = HashMap::new();
@@ -94,12 +95,12 @@ pub fn databases<'a>(backups: impl IntoIterator<Item = &'a Provenance>) -> Vec<V
 pub fn distinct_names(databases: &[&Provenance]) -> Vec<String> {
     let mut names: Vec<String> = databases.iter().map(|of| of.name.clone()).collect();
     let further: [fn(&Provenance) -> String; 2] = [
-        |of| format!("{} ('{}' on {})", of.name, of.path, of.server),
+        |of| format!("{} ('{}' on {})", of.name, of.path, of.machine),
         |of| {
             let family = of.family_guid;
             format!(
                 "{} ('{}' on {}, family {family})",
-                of.name, of.path, of.server
+                of.name, of.path, of.machine
             )
         },
     ];
@@ -131,13 +132,13 @@ pub fn is_named(distinct: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(name: &str, path: &str, server: &str, guid: u8) -> Provenance {
+    fn of(name: &str, path: &str, machine: &str, guid: u8) -> Provenance {
         Provenance {
             family_guid: Guid::NIL,
             database_guid: Guid::from_stored([guid; 16]),
             name: name.to_owned(),
             path: path.to_owned(),
-            server: server.to_owned(),
+            machine: machine.to_owned(),
         }
     }
 
@@ -155,16 +156,16 @@ mod tests {
         assert!(!is_same(&of("app", "/test/app.db", "host", 1)));
         assert!(!is_same(&of("app", "/data/app.db", "other", 2)));
         // Two machines cloned from one.
-        let derived = |server| Provenance {
+        let derived = |machine| Provenance {
             database_guid: Guid::named(Guid::NIL, b"database"),
-            ..of("app", "/data/app.db", server, 1)
+            ..of("app", "/data/app.db", machine, 1)
         };
         assert!(derived("host").is_same_database(&derived("host")));
         assert!(!derived("host").is_same_database(&derived("clone")));
         // The files of a page-engine database, copied to another machine.
-        let engine = |server| Provenance {
+        let engine = |machine| Provenance {
             database_guid: Guid::NIL,
-            ..of("app", "/data/app.mdf", server, 1)
+            ..of("app", "/data/app.mdf", machine, 1)
         };
         assert!(engine("host").is_same_database(&engine("host")));
         assert!(!engine("host").is_same_database(&engine("other")));

@@ -90,6 +90,9 @@ pub(crate) struct Common {
     /// The folders that the configuration files confine restores to.
     #[arg(skip)]
     pub(crate) restores: RestorePolicy,
+    /// The name that the settings give this machine.
+    #[arg(skip)]
+    pub(crate) machine_name: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -32,22 +32,33 @@ impl Identity {
             .ok()
             .filter(|user| !user.is_empty())
             .unwrap_or_else(|| format!("uid{}", rustix::process::getuid().as_raw()));
-        let server = match &instance {
-            Some(name) => format!("{machine}\\{name}"),
-            None => machine.clone(),
-        };
-        Self {
-            server,
-            machine,
+        let identity = Self {
+            server: String::new(),
+            machine: String::new(),
             user,
             instance,
-        }
+        };
+        identity.on_machine(machine)
     }
 
     /// That of the instance in a folder, which exists.
     pub fn of_instance(folder: Option<&Path>) -> Self {
         let name = folder.and_then(Path::file_name);
         Self::of_process(name.map(|name| name.to_string_lossy().into_owned()))
+    }
+
+    /// The same on a machine by another name.
+    #[must_use]
+    pub fn on_machine(self, machine: String) -> Self {
+        let server = match &self.instance {
+            Some(name) => format!("{machine}\\{name}"),
+            None => machine.clone(),
+        };
+        Self {
+            server,
+            machine,
+            ..self
+        }
     }
 
     pub fn to_requester(&self) -> Requester {

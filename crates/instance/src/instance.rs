@@ -188,6 +188,11 @@ impl Instance {
         Ok(())
     }
 
+    /// Gives the machine a name that stays, where the system's changes.
+    pub fn name_machine(&mut self, name: String) {
+        self.identity = self.identity.clone().on_machine(name);
+    }
+
     /// Adds restrictions on restores, until this value is dropped.
     pub fn restrict_restores(&mut self, policy: RestorePolicy) {
         self.policy = policy;

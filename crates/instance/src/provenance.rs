@@ -16,13 +16,13 @@ pub fn of_set(set: &SetConfiguration) -> Provenance {
         database_guid: set.database_guid,
         name: set.database.clone(),
         path: first.map_or_else(String::new, |file| file.physical_name.clone()),
-        server: set.server.clone(),
+        machine: set.machine.clone(),
     }
 }
 
 /// A database as its next backup will describe it; `None` if its file is not there and nothing else tells its
 /// family.
-pub fn of_record(record: &DatabaseRecord, server: &str) -> Option<Provenance> {
+pub fn of_record(record: &DatabaseRecord, machine: &str) -> Option<Provenance> {
     let is_engine = record.log_path.is_some();
     // As a backup follows links.
     let file = record.path.canonicalize().ok().filter(|_| !is_engine);
@@ -38,7 +38,7 @@ pub fn of_record(record: &DatabaseRecord, server: &str) -> Option<Provenance> {
         },
         name: record.name.clone(),
         path: text(file.as_deref().unwrap_or(&record.path)),
-        server: server.to_owned(),
+        machine: machine.to_owned(),
     })
 }
 

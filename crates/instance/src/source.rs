@@ -46,7 +46,7 @@ impl Session {
 
     /// The database as its next backup will describe it.
     pub(crate) fn provenance_of(&self, record: &DatabaseRecord) -> Option<Provenance> {
-        provenance::of_record(record, &self.instance.identity().server)
+        provenance::of_record(record, &self.instance.identity().machine)
     }
 
     /// Tells if the file of a SQLite database is another one by now, whose backups are of a family of their own.

@@ -58,10 +58,10 @@ impl<'a> Standing<'a> {
 
 /// Gives the databases in a history names that differ. A registered database keeps its name; a copy of it, or
 /// another database that had its name, gets a longer one, so that it does not count for it.
-pub fn tell_apart(past: &mut [PastBackup], registered: &[DatabaseRecord], server: &str) {
+pub fn tell_apart(past: &mut [PastBackup], registered: &[DatabaseRecord], machine: &str) {
     let records = registered
         .iter()
-        .filter_map(|record| of_record(record, server));
+        .filter_map(|record| of_record(record, machine));
     let all: Vec<Provenance> = past
         .iter()
         .map(|backup| backup.of.clone())
@@ -74,7 +74,7 @@ pub fn tell_apart(past: &mut [PastBackup], registered: &[DatabaseRecord], server
     let is_unknown = |name: &str| {
         let mut records = registered.iter();
         let record = records.find(|record| record.name.eq_ignore_ascii_case(name));
-        record.is_some_and(|record| of_record(record, server).is_none())
+        record.is_some_and(|record| of_record(record, machine).is_none())
     };
     for (group, name) in groups.iter().zip(distinct_names(&last)) {
         let is_registered = group.last().is_some_and(|last| *last >= past.len());

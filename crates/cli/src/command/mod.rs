@@ -149,6 +149,9 @@ fn with_drives(mut instance: Instance, common: &Common) -> Instance {
         });
     }
     instance.restrict_restores(common.restores.clone());
+    if let Some(machine) = &common.machine_name {
+        instance.name_machine(machine.clone());
+    }
     instance
 }
 

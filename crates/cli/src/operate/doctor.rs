@@ -133,12 +133,12 @@ fn instance(folder: &Path, session: &mut Session, findings: &mut Findings) {
         let detail = format!("{} MB are free", free >> 20);
         findings.add(state, format!("room in {}", folder.display()), detail);
     }
-    let (catalog, server) = (
+    let (catalog, machine) = (
         session.instance().catalog(),
-        &session.instance().identity().server,
+        &session.instance().identity().machine,
     );
     let mut looker = Looker::default();
-    if let Err(error) = databases(catalog, server, &mut looker, findings) {
+    if let Err(error) = databases(catalog, machine, &mut looker, findings) {
         findings.add(State::Error, "catalog", error.to_string());
     }
     copies(catalog, findings);
@@ -159,12 +159,12 @@ fn remains(folder: &Path, catalog: &Catalog, findings: &mut Findings) {
 
 fn databases(
     catalog: &Catalog,
-    server: &str,
+    machine: &str,
     looker: &mut Looker,
     findings: &mut Findings,
 ) -> Result<(), windlass_catalog::Error> {
     let (databases, mut past) = (catalog.databases()?, catalog.past_backups(None)?);
-    tell_apart(&mut past, &databases, server);
+    tell_apart(&mut past, &databases, machine);
     let failures = catalog.failures()?;
     let standings = standings(&past, Some(looker), Now::here());
     for record in &databases {

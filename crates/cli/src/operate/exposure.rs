@@ -178,7 +178,7 @@ mod tests {
                 database_guid: Guid::NIL,
                 name: "app".to_owned(),
                 path: String::new(),
-                server: String::new(),
+                machine: String::new(),
             },
             kind: kind.to_owned(),
             started: Some(Moment::new(finished.to_civil().saturating_sub(hour))),

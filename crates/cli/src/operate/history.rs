@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let catalog = session.instance().catalog();
-    let server = &session.instance().identity().server;
+    let machine = &session.instance().identity().machine;
     let known = catalog.databases().and_then(|known| {
         let past = catalog.past_backups(arguments.database.as_deref())?;
         Ok((known, past))
@@ -59,7 +59,7 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
         let records = known;
         let known: Vec<&str> = records.iter().map(|record| record.name.as_str()).collect();
         let known: Vec<&str> = known.into_iter().filter(is_asked).collect();
-        tell_apart(&mut past, &records, server);
+        tell_apart(&mut past, &records, machine);
         let standings = standings(&past, Some(&mut looker), Now::here());
         let subjects = Subjects::new(standings, &known, rpo, None, now);
         gaps(&subjects).send(&mut console);

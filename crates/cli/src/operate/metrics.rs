@@ -33,8 +33,8 @@ pub(super) fn run(arguments: &MetricsArguments, common: &Common) -> Outcome {
     let Some(session) = existing_session(common, &mut console) else {
         return Outcome::Failed;
     };
-    let server = &session.instance().identity().server;
-    let text = match text(session.instance().catalog(), server) {
+    let machine = &session.instance().identity().machine;
+    let text = match text(session.instance().catalog(), machine) {
         Ok(text) => text,
         Err(error) => return failed(&error, &mut console),
     };
@@ -58,9 +58,13 @@ pub(crate) fn renew(common: &Common, settings: &Settings) {
         return;
     };
     let folder = instance.canonicalize().ok();
-    let server = Identity::of_instance(folder.as_deref()).server;
+    let identity = Identity::of_instance(folder.as_deref());
+    let machine = match &common.machine_name {
+        Some(name) => name.clone(),
+        None => identity.machine,
+    };
     let result = Catalog::open(instance)
-        .and_then(|catalog| text(&catalog, &server))
+        .and_then(|catalog| text(&catalog, &machine))
         .map_err(io::Error::other)
         .and_then(|text| write(path, &text));
     if let Err(error) = result {
@@ -74,10 +78,10 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     windlass_io::output::write(path, text.as_bytes(), windlass_io::output::MODE_PUBLIC)
 }
 
-fn text(catalog: &Catalog, server: &str) -> Result<String, windlass_catalog::Error> {
+fn text(catalog: &Catalog, machine: &str) -> Result<String, windlass_catalog::Error> {
     let mut past = catalog.past_backups(None)?;
     let registered = catalog.databases()?;
-    tell_apart(&mut past, &registered, server);
+    tell_apart(&mut past, &registered, machine);
     let now = Now::here();
     let mut text = String::new();
     backups(&past, now, &mut text);

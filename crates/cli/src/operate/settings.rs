@@ -25,6 +25,9 @@ const FORMAT: Format = Format::Text;
 
 const LEVEL: Level = Level::Info;
 
+/// The variable that gives this machine a name.
+const MACHINE_NAME: &str = "WINDLASS_MACHINE_NAME";
+
 const SYSTEM_FILE: &str = "/etc/windlass/config.toml";
 
 /// The content of a file.
@@ -32,6 +35,7 @@ const SYSTEM_FILE: &str = "/etc/windlass/config.toml";
 #[serde(deny_unknown_fields)]
 struct Written {
     instance: Option<PathBuf>,
+    machine_name: Option<String>,
     json: Option<bool>,
     metrics: Option<PathBuf>,
     on_success: Option<String>,
@@ -57,6 +61,7 @@ struct Setting<T> {
 #[derive(Debug)]
 pub(crate) struct Settings {
     instance: Setting<Option<PathBuf>>,
+    machine_name: Setting<Option<String>>,
     json: Setting<bool>,
     metrics: Setting<Option<PathBuf>>,
     on_success: Setting<Option<String>>,
@@ -97,6 +102,7 @@ pub(crate) enum Error {
 pub(crate) fn load(common: &Common, matches: &ArgMatches) -> Result<Settings, Error> {
     let mut settings = Settings {
         instance: built_in(None),
+        machine_name: built_in(None),
         json: built_in(false),
         metrics: built_in(None),
         on_success: built_in(None),
@@ -177,6 +183,7 @@ impl Settings {
         let folder = path.parent().unwrap_or(Path::new("."));
         let absolute = |path: PathBuf| folder.join(path);
         self.instance.put(file.instance.map(absolute), &shown);
+        self.machine_name.put(file.machine_name, &shown);
         self.metrics.put(file.metrics.map(absolute), &shown);
         self.on_success.put(file.on_success, &shown);
         self.on_failure.put(file.on_failure, &shown);
@@ -228,6 +235,10 @@ impl Settings {
                 origin: origin("instance", "WINDLASS_INSTANCE"),
             };
         }
+        let machine = std::env::var(MACHINE_NAME).ok();
+        let machine = machine.filter(|name| !name.is_empty());
+        self.machine_name
+            .put(machine, &format!("environment, {MACHINE_NAME}"));
         if common.json {
             self.json = Setting {
                 value: true,
@@ -251,6 +262,7 @@ impl Settings {
     pub(crate) fn apply(&self, common: &mut Common) {
         common.instance.clone_from(&self.instance.value);
         common.json = self.json.value;
+        common.machine_name.clone_from(&self.machine_name.value);
         common.restores = RestorePolicy {
             folders: self.restore_folders.value.clone().unwrap_or_default(),
             must_be_encrypted: self.restores_must_be_encrypted.value.unwrap_or_default(),
@@ -340,6 +352,7 @@ fn rows(settings: &Settings) -> Vec<Vec<String>> {
     let text = |text: &Option<String>| text.clone().unwrap_or_else(none);
     let mut rows = vec![
         row("instance", &settings.instance, path),
+        row("machine_name", &settings.machine_name, text),
         row("json", &settings.json, ToString::to_string),
         row("metrics", &settings.metrics, path),
         row("on_success", &settings.on_success, text),

@@ -126,7 +126,7 @@ fn shifted(place: &Place, name: &str, to: &str) {
     let mut set = Set::full("app", &content);
     set.configuration.family_guid = real.family_guid;
     set.configuration.database_guid = real.database_guid;
-    set.configuration.server = real.server;
+    set.configuration.machine = real.machine;
     set.configuration.files[0]
         .physical_name
         .clone_from(&real.files[0].physical_name);

@@ -212,3 +212,42 @@ fn a_recent_backup_of_a_copy_does_not_stand_for_the_original() {
         "{names:?}"
     );
 }
+
+#[test]
+fn a_machine_whose_name_changes_is_one_if_it_is_given_a_name() {
+    let place = Place::new();
+    let on = |machine: &str, arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        let output = command.env("WINDLASS_MACHINE_NAME", machine).output();
+        Run::of(&output.expect("the program runs"))
+    };
+    let run = on(
+        "shop",
+        &["backup", "app.db", "--to", "1.bak", "--instance", "night"],
+    );
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(header(&place, "1.bak", 0, "MachineName"), "shop");
+    assert_eq!(header(&place, "1.bak", 0, "ServerName"), "shop\\night");
+    // By hand, without the instance, and in an instance by another name.
+    for further in [&[][..], &["--instance", "other"]] {
+        let arguments = [
+            &["backup", "app.db", "--to", "2.bak", "--init"][..],
+            further,
+        ]
+        .concat();
+        let run = on("shop", &arguments);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        let target = ["restore", "1.bak", "2.bak", "--to", "copy.db", "--replace"];
+        let restored = place.succeed(&target);
+        let said = restored.out + &restored.err;
+        assert!(said.contains("2.bak"), "{said}");
+    }
+    let run = on(
+        "elsewhere",
+        &["backup", "app.db", "--to", "2.bak", "--init"],
+    );
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let run = place.run(&["restore", "1.bak", "2.bak", "--to", "copy.db", "--replace"]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(run.err.contains("Msg 50065"), "{}", run.err);
+}

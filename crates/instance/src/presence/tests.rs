@@ -35,11 +35,10 @@ impl Place {
         let options = SnapshotOptions::default();
         let snapshot = SqliteSnapshot::open(&self.path("db"), &options).unwrap();
         let mut request = request.clone();
-        request.requester.server = crate::Instance::open(None)
+        request.requester = crate::Instance::open(None)
             .unwrap()
             .identity()
-            .server
-            .clone();
+            .to_requester();
         windlass_pipeline::backup(&request, Box::new(snapshot), &Unobserved).unwrap();
     }
 

@@ -37,7 +37,7 @@ fn of(name: &str, family_guid: Guid) -> Provenance {
         database_guid: family_guid,
         name: name.to_owned(),
         path: format!("/d/{name}"),
-        server: String::new(),
+        machine: String::new(),
     }
 }
 

@@ -50,7 +50,7 @@ fn read(session: &mut Session, asked: &[String], limits: Limits) -> Result<Verdi
     tell_apart(
         &mut past,
         &registered,
-        &session.instance().identity().server,
+        &session.instance().identity().machine,
     );
     let failures = catalog.failures()?;
     let verifications = catalog.verifications()?;
@@ -136,7 +136,8 @@ fn never(name: &str, others: &[&str], failures: Option<&Failures>) -> Subject {
     let text = match others {
         [] => "has never been backed up".to_owned(),
         others => format!(
-            "has never been backed up where it is now; other databases of this name: {}",
+            "has never been backed up where it is now; other databases of this name: {} (if the name of this \
+             machine changes, set machine_name)",
             others.join(", ")
         ),
     };

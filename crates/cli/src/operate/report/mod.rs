@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
         Ok(past) => past,
         Err(error) => return failed(&error, &mut console),
     };
-    tell_apart(&mut past, &known, &session.instance().identity().server);
+    tell_apart(&mut past, &known, &session.instance().identity().machine);
     let known: Vec<&str> = known
         .iter()
         .map(|record| record.name.as_str())

@@ -230,9 +230,12 @@ fn no_base_named(media: &MediaSet) -> Failure {
     let held = held.iter().filter_map(|own| own.last());
     let held = held.map(|last| {
         let Provenance {
-            name, path, server, ..
+            name,
+            path,
+            machine,
+            ..
         } = &sets[*last];
-        format!("'{name}' ('{path}' on {server})")
+        format!("'{name}' ('{path}' on {machine})")
     });
     let held: Vec<String> = held.collect();
     let held = match held.as_slice() {

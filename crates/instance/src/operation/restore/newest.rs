@@ -342,12 +342,12 @@ impl Inventory {
             return Ok(());
         }
         let held = own.into_iter().map(|own| {
-            let Provenance { path, server, .. } = &of[own[0]];
+            let Provenance { path, machine, .. } = &of[own[0]];
             let positions = own
                 .iter()
                 .map(|index| self.found[meant[*index]].set.position);
             let positions: Vec<String> = positions.map(|position| position.to_string()).collect();
-            format!("'{path}' on {server} (set {})", positions.join(", "))
+            format!("'{path}' on {machine} (set {})", positions.join(", "))
         });
         let held: Vec<String> = held.collect();
         Err(table::several_of_one_name(name, held.join(", ")).into())
