@@ -18,11 +18,22 @@ pub struct Failure {
 pub enum AfterFailure {
     /// The next statement runs, as after most errors in T-SQL.
     Continues,
+    /// The next statement runs, also with `XACT_ABORT`: RAISERROR made the error.
+    Raised,
     /// The batch ends, because a later statement would run on the wrong state.
     Ends,
 }
 
+/// Conversions that fail: they end their batch with its transaction.
+const CONVERSIONS: &[u32] = &[241, 242, 245, 248, 8114, 8169];
+
 impl Failure {
+    /// Whether it ends its batch and its transaction whatever `XACT_ABORT` is.
+    pub(crate) fn ends_transaction(&self) -> bool {
+        let mut errors = self.messages.iter().filter(|message| message.is_error());
+        errors.any(|error| CONVERSIONS.contains(&error.number))
+    }
+
     /// A failure that ends the batch.
     pub fn ending(message: Message) -> Self {
         Self {

@@ -42,6 +42,8 @@ pub(crate) struct Queries {
     /// Requested by `PRAGMA encoding`; has an effect only while the database is empty.
     encoding: Option<String>,
     depth: u32,
+    /// Whether the transaction can only be rolled back.
+    is_doomed: bool,
     lock_timeout: Duration,
     /// What the connection's functions compute.
     pub(crate) program: Program,
@@ -89,6 +91,7 @@ impl Queries {
             connection: None,
             encoding: None,
             depth: 0,
+            is_doomed: false,
             lock_timeout: LOCK_TIMEOUT,
             program: Program::default(),
             temporary: None,
@@ -106,7 +109,7 @@ impl Queries {
     pub(crate) fn use_database(&mut self, name: &str, home: Home) {
         self.connection = None;
         self.encoding = None;
-        self.depth = 0;
+        self.ended();
         name.clone_into(&mut self.name);
         self.home = home;
     }
@@ -230,7 +233,7 @@ impl Queries {
     pub(crate) fn release(&mut self, path: &Path) {
         if self.holds(path) {
             self.connection = None;
-            self.depth = 0;
+            self.ended();
         }
     }
 
@@ -238,12 +241,45 @@ impl Queries {
     pub(crate) fn leave(&mut self, name: &str) {
         if self.name.eq_ignore_ascii_case(name) {
             self.connection = None;
-            self.depth = 0;
+            self.ended();
+        }
+    }
+
+    /// No transaction is open any more.
+    fn ended(&mut self) {
+        self.depth = 0;
+        self.is_doomed = false;
+    }
+
+    /// Makes an open transaction one that can only be rolled back.
+    pub(crate) fn doom(&mut self) {
+        self.is_doomed = self.depth > 0;
+    }
+
+    pub(crate) fn is_doomed(&self) -> bool {
+        self.is_doomed
+    }
+
+    /// `XACT_STATE()`
+    pub(crate) fn transaction_state(&self) -> i64 {
+        match (self.depth, self.is_doomed) {
+            (0, _) => 0,
+            (_, false) => 1,
+            (_, true) => -1,
+        }
+    }
+
+    /// Refuses what a transaction that can only be rolled back cannot do.
+    pub(crate) fn refuse_doomed(&self) -> Result<(), Failure> {
+        match self.is_doomed {
+            true => Err(Failure::ending(table::transaction_doomed())),
+            false => Ok(()),
         }
     }
 
     /// `BEGIN TRANSACTION`
     pub(crate) fn begin(&mut self, catalog: &Catalog) -> Result<(), Failure> {
+        self.refuse_doomed()?;
         if self.depth == 0 {
             self.run(catalog, "BEGIN")?;
         }
@@ -253,6 +289,7 @@ impl Queries {
 
     /// `COMMIT`: the outermost one commits.
     pub(crate) fn commit(&mut self, catalog: &Catalog) -> Result<(), Failure> {
+        self.refuse_doomed()?;
         match self.depth {
             0 => return Err(table::commit_without_begin().into()),
             1 => self.run(catalog, "COMMIT")?,
@@ -267,7 +304,7 @@ impl Queries {
         if self.depth == 0 {
             return Err(table::rollback_without_begin().into());
         }
-        self.depth = 0;
+        self.ended();
         self.run(catalog, "ROLLBACK")
     }
 
@@ -278,7 +315,7 @@ impl Queries {
             // If this fails, closing rolls back as well.
             drop(connection.execute_batch("ROLLBACK"));
         }
-        self.depth = 0;
+        self.ended();
         open
     }
 
@@ -289,7 +326,7 @@ impl Queries {
             .as_ref()
             .is_some_and(Connection::is_autocommit)
         {
-            self.depth = 0;
+            self.ended();
         }
     }
 

@@ -200,7 +200,10 @@ impl Session {
             return BatchEnd::Failed;
         }
         self.variables.clear();
-        let end = self.execute_statements(&statements, first_line, sink);
+        let mut end = self.execute_statements(&statements, first_line, sink);
+        if self.end_doomed(sink) {
+            end = BatchEnd::Failed;
+        }
         tsql::temporary::drop_variables(self);
         self.cursors.end_batch();
         end
@@ -318,16 +321,40 @@ impl Session {
             self.last_error = message.number;
         }
         self.row_count = 0;
+        let raised = failure.batch == AfterFailure::Raised;
+        let aborts = self.settings.aborts_transactions && !raised;
+        let ends = failure.ends_transaction();
         for message in failure.messages {
             sink.message(at_line(message, line));
         }
-        if self.settings.aborts_transactions {
+        if aborts || ends {
             if self.queries.roll_back_all() {
-                sink.message(table::transaction_aborted());
+                sink.message(match aborts {
+                    true => table::transaction_aborted(),
+                    false => table::transaction_ended(),
+                });
             }
             return AfterFailure::Ends;
         }
         failure.batch
+    }
+
+    /// What an error that CATCH handles does to the transaction: it may only be rolled back then.
+    pub(crate) fn doom_by(&mut self, failure: &Failure) {
+        if self.settings.aborts_transactions || failure.ends_transaction() {
+            self.queries.doom();
+        }
+    }
+
+    /// A transaction that can only be rolled back does not outlive its batch.
+    fn end_doomed(&mut self, sink: &mut dyn Sink) -> bool {
+        let is_doomed = self.queries.is_doomed();
+        if is_doomed {
+            self.queries.roll_back_all();
+            self.last_error = table::doomed_at_end().number;
+            sink.message(table::doomed_at_end());
+        }
+        is_doomed
     }
 
     /// Ends the session: rolls back an open transaction and reports that.

@@ -208,6 +208,7 @@ messages! {
     3902, 16, commit_without_begin(), "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.";
     3903, 16, rollback_without_begin(), "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.";
     3930, 16, transaction_doomed(), "The current transaction cannot be committed and cannot support operations that write to the log file. Roll back the transaction.";
+    3998, 16, doomed_at_end(), "Uncommittable transaction is detected at the end of the batch. The transaction is rolled back.";
     4030, 10, not_expired(device, expires), "The medium on device '{device}' expires on {expires} and cannot be overwritten.";
     4035, 10, processed_pages(pages, database, file, position), "Processed {pages} pages for database '{database}', file '{file}' on file {position}.";
     4037, 16, media_name_differs(given, found, device), "The user-specified MEDIANAME \"{given}\" does not match the MEDIANAME \"{found}\" of the device \"{device}\".";
@@ -406,6 +407,7 @@ texts! {
     signing_key_made(private, public, fingerprint), "'{private}' signs backups, '{public}' checks them. The key's fingerprint: {fingerprint}.";
     trace(line), "{line}";
     transaction_aborted(), "The transaction was rolled back (XACT_ABORT is ON).";
+    transaction_ended(), "The transaction was rolled back: this error ends its batch.";
     transaction_left_open(), "The transaction that was still open at the end of the session was rolled back.";
     writers_wait(database, size, seconds, because), "Writers of '{database}' ({size}) wait until the backup has read it, for about {seconds:.0} seconds: no temporary copy is made ({because}).";
     written_damaged(finding), "Damaged, and written unchanged: {finding}.";

@@ -6,11 +6,9 @@ use windlass_base::message::table;
 use windlass_tsql::ast::{Cursor, FetchDirection, Query, Variable};
 use windlass_tsql::span::Spanned;
 
+use super::copied::{ROWS_MB_MAX, Room};
 use super::query::read;
 use crate::{Column, Event, Failure, Session, Sink, Value};
-
-/// Maximum number of values that the copy of one cursor has.
-const VALUES_MAX: usize = 10_000_000;
 
 /// The cursors of a session.
 #[derive(Debug, Default)]
@@ -105,18 +103,15 @@ fn open(session: &mut Session, name: &str) -> Result<(), Failure> {
         rows: Vec::new(),
         position: 0,
     };
-    let mut values = 0;
+    let mut room = Room::new();
     read(session, &query, &mut |event| match event {
         Event::Columns(columns) => copy.columns = columns.to_vec(),
-        Event::Row(row) if values < VALUES_MAX => {
-            values += row.len();
-            copy.rows.push(row.to_vec());
-        }
+        Event::Row(row) => copy.rows.extend(room.copy(row)),
         _ => {}
     })?;
-    if values >= VALUES_MAX {
+    if !room.is_whole() {
         let hint = "Choose fewer rows, or number them and read them in parts.";
-        let what = format!("A cursor over more than {VALUES_MAX} values");
+        let what = format!("A cursor over more than {ROWS_MB_MAX} MB");
         return Err(table::statement_not_supported(what, hint).into());
     }
     session.cursors.rows = i64::try_from(copy.rows.len()).unwrap_or(i64::MAX);

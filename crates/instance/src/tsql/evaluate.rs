@@ -70,7 +70,7 @@ pub(crate) fn facts(session: &Session, asks_databases: bool) -> Result<Facts, Fa
     let identity = session.instance.identity().clone();
     let mut facts = Facts::new(identity, session.current_database().to_owned());
     facts.error = session.caught.last().cloned();
-    facts.transactions = session.queries.transaction_depth();
+    facts.transaction_state = session.queries.transaction_state();
     if asks_databases {
         let system = crate::SYSTEM_DATABASES.iter();
         facts.databases = system.map(|(name, id)| (*id, (*name).to_owned())).collect();

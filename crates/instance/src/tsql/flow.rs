@@ -146,7 +146,7 @@ fn guarded<T>(
     }
     match session.failed(failure, line, sink) {
         AfterFailure::Ends => Ok(Err(Flow::Ended)),
-        AfterFailure::Continues => Ok(Err(Flow::Next)),
+        AfterFailure::Continues | AfterFailure::Raised => Ok(Err(Flow::Next)),
     }
 }
 
@@ -162,6 +162,7 @@ fn try_catch(
         Ok(flow) => return Ok(flow),
         Err(failure) => failure,
     };
+    session.doom_by(&failure);
     // As on SQL Server, the last error is the one that CATCH sees.
     let error = failure
         .messages
@@ -238,7 +239,10 @@ pub(super) fn raise_error(
     if message.is_error() {
         return Err(match severity >= 20 {
             true => Failure::ending(message),
-            false => message.into(),
+            false => Failure {
+                batch: AfterFailure::Raised,
+                ..Failure::from(message)
+            },
         });
     }
     sink.message(message);

@@ -17,6 +17,7 @@
 
 mod backup;
 pub(crate) mod bind;
+mod copied;
 pub(crate) mod cursor;
 mod database;
 pub(crate) mod engine;

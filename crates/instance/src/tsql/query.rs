@@ -6,15 +6,17 @@ use windlass_base::{Message, Moment};
 use windlass_engine::EngineError;
 use windlass_tsql::ast::{Body, Insert, InsertRows, Query, Select, SelectItem, Sql, SqlTree};
 
-use super::bind::{Binder, Changed};
+use super::bind::{Assignments, Binder, Changed};
+use super::copied::{Executed, ROWS_MB_MAX};
 use super::evaluate::facts;
 use super::expression::eval::{Inputs, eval};
+use super::expression::{Bound, Facts};
 use super::program::{Program, decode, encode, kept, stored};
 use super::temporary;
 use crate::message_of::engine_message;
 use crate::operation::backup::BAD_CHECKSUM;
-use crate::{Collected, Column, ColumnType, DataType, Environment as _, Event, Failure};
-use crate::{Session, Sink, Value};
+use crate::{Column, ColumnType, DataType, Environment as _, Event, Failure};
+use crate::{Session, Sink, Value, Variables};
 
 /// Executes a statement and sends its rows, or the number of affected rows.
 pub(super) fn execute(
@@ -137,55 +139,63 @@ fn assign(session: &mut Session, query: &Query, select: &Select) -> Result<(), F
     let bound = binder.assignments(query, select)?;
     let (trees, asks) = (std::mem::take(&mut binder.trees), binder.asks_databases);
     let facts = facts(session, asks)?;
-    let program = session.queries.program.clone();
-    program.load(trees, facts.clone());
-    let is_system = session.queries.is_system();
-    let mut count = 0;
+    session.queries.program.load(trees, facts.clone());
+    // Without rows there is nothing to read: no database needs to be open.
     if select.from.is_empty() && bound.leaf_types.is_empty() && select.condition.is_none() {
         for (name, tree) in &bound.variables {
-            set(session, name, tree, &[], &facts)?;
+            set(&mut session.variables, name, tree, &[], &facts)?;
         }
         session.row_count = 1;
         return Ok(());
     }
-    let mut rows_read = Vec::new();
-    {
-        let connection = session.queries.connection(session.instance.catalog())?;
-        let failed = |error: rusqlite::Error| failed(&program, &error, is_system);
-        let mut statement = connection.prepare(&bound.sql).map_err(failed)?;
-        let mut rows = statement.raw_query();
-        while let Some(row) = rows.next().map_err(failed)? {
-            let mut leaves = Vec::with_capacity(bound.leaf_types.len());
-            for (index, ty) in bound.leaf_types.iter().enumerate() {
-                leaves.push(decode(row.get_ref(index).map_err(failed)?, *ty));
-            }
-            rows_read.push(leaves);
-        }
-    }
-    for leaves in rows_read {
-        for (name, tree) in &bound.variables {
-            set(session, name, tree, &leaves, &facts)?;
-        }
-        count += 1;
-    }
-    session.row_count = count;
+    // Taken out of the session, whose connection is read meanwhile.
+    let mut variables = std::mem::take(&mut session.variables);
+    let count = assign_rows(session, &bound, &facts, &mut variables);
+    session.variables = variables;
+    session.row_count = count?;
     Ok(())
 }
 
-fn set(
+fn assign_rows(
     session: &mut Session,
+    bound: &Assignments,
+    facts: &Facts,
+    variables: &mut Variables,
+) -> Result<i64, Failure> {
+    let program = session.queries.program.clone();
+    let is_system = session.queries.is_system();
+    let connection = session.queries.connection(session.instance.catalog())?;
+    let failed = |error: rusqlite::Error| failed(&program, &error, is_system);
+    let mut statement = connection.prepare(&bound.sql).map_err(failed)?;
+    let mut rows = statement.raw_query();
+    let mut count = 0;
+    while let Some(row) = rows.next().map_err(failed)? {
+        let mut leaves = Vec::with_capacity(bound.leaf_types.len());
+        for (index, ty) in bound.leaf_types.iter().enumerate() {
+            leaves.push(decode(row.get_ref(index).map_err(failed)?, *ty));
+        }
+        for (name, tree) in &bound.variables {
+            set(variables, name, tree, &leaves, facts)?;
+        }
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn set(
+    variables: &mut Variables,
     name: &str,
-    tree: &super::expression::Bound,
+    tree: &Bound,
     leaves: &[Value],
-    facts: &super::expression::Facts,
+    facts: &Facts,
 ) -> Result<(), Failure> {
     let inputs = Inputs {
         leaves,
         facts,
-        variables: Some(&session.variables),
+        variables: Some(&*variables),
     };
     let value = eval(tree, &inputs)?;
-    session.variables.set(name, &value, tree.ty)
+    variables.set(name, &value, tree.ty)
 }
 
 /// Binds and runs a change.
@@ -225,6 +235,7 @@ pub(super) fn run_change(
     if is_system {
         return Err(nowhere());
     }
+    session.queries.refuse_doomed()?;
     let connection = session.queries.connection(session.instance.catalog())?;
     let failed = |error: rusqlite::Error| failed(&program, &error, is_system);
     let before = connection.total_changes();
@@ -242,35 +253,93 @@ fn insert(session: &mut Session, insert: &Insert, sink: &mut dyn Sink) -> Result
     let InsertRows::Execute(statement) = &insert.rows else {
         return change(session, |binder| binder.insert(insert), sink);
     };
-    let mut collected = Collected::default();
-    let result = super::execute(session, statement, &mut collected);
-    for message in collected.messages {
-        sink.message(message);
-    }
+    let mut executed = Executed::new(sink);
+    let result = super::execute(session, statement, &mut executed);
+    let (results, is_whole) = (executed.results, executed.rows.is_whole());
     result?;
+    if !is_whole {
+        let hint = "Insert the rows of its query: INSERT ... SELECT.";
+        let what = format!("INSERT ... EXECUTE of more than {ROWS_MB_MAX} MB");
+        return Err(table::statement_not_supported(what, hint).into());
+    }
+    session.queries.refuse_doomed()?;
     let mut count = 0;
-    for result in collected.results {
-        let width = result.columns.len();
-        let (sql, types, is_temporary) = Binder::new(session).row_inserter(insert, width)?;
-        for row in result.rows {
-            let mut values = Vec::new();
-            for (value, ty) in row.iter().zip(&types) {
-                let value = crate::convert(value, *ty, None)?;
-                values.push(match is_temporary {
-                    true => encode(&value, *ty),
-                    false => kept(&value)?,
-                });
-            }
-            let connection = session.queries.connection(session.instance.catalog())?;
-            connection.execute(&sql, rusqlite::params_from_iter(values))?;
-            count += 1;
-        }
+    for (width, rows) in &results {
+        let (sql, types, is_temporary) = Binder::new(session).row_inserter(insert, *width)?;
+        count += rows_inserted(session, &sql, &types, is_temporary, rows)?;
     }
     session.row_count = i64::try_from(count).unwrap_or(i64::MAX);
     if !session.settings.hides_counts {
         sink.event(Event::RowsAffected(count));
     }
     Ok(())
+}
+
+/// Inserts all rows, or none.
+fn rows_inserted(
+    session: &mut Session,
+    sql: &str,
+    types: &[DataType],
+    is_temporary: bool,
+    rows: &[Vec<Value>],
+) -> Result<u64, Failure> {
+    let program = session.queries.program.clone();
+    let is_system = session.queries.is_system();
+    let connection = session.queries.connection(session.instance.catalog())?;
+    let failed = |error: rusqlite::Error| failed(&program, &error, is_system);
+    connection.execute_batch("SAVEPOINT windlass_insert")?;
+    let insert_all = || -> Result<u64, Failure> {
+        let mut statement = connection.prepare(sql).map_err(failed)?;
+        let mut count = 0;
+        for row in rows {
+            let mut values = Vec::with_capacity(row.len());
+            for (value, ty) in row.iter().zip(types) {
+                let value = crate::convert(value, *ty, None)?;
+                values.push(match is_temporary {
+                    true => encode(&value, *ty),
+                    false => kept(&value)?,
+                });
+            }
+            statement
+                .execute(rusqlite::params_from_iter(values))
+                .map_err(failed)?;
+            count += 1;
+        }
+        Ok(count)
+    };
+    let inserted = insert_all();
+    if inserted.is_err() {
+        // If that fails, the transaction has ended already.
+        drop(connection.execute_batch("ROLLBACK TO windlass_insert"));
+    }
+    match (
+        connection.execute_batch("RELEASE windlass_insert"),
+        &inserted,
+    ) {
+        (Err(error), Ok(_)) => Err(failed(error)),
+        _ => inserted,
+    }
+}
+
+/// The parameters of a statement, which the session may run now.
+fn parameter_names(session: &mut Session, text: &str) -> Result<Vec<Option<String>>, Failure> {
+    let is_system = session.queries.is_system();
+    let program = session.queries.program.clone();
+    let connection = session.queries.connection(session.instance.catalog())?;
+    let statement = connection
+        .prepare(text)
+        .map_err(|error| failed(&program, &error, is_system))?;
+    if is_system && !statement.readonly() {
+        return Err(nowhere());
+    }
+    let names = (1..=statement.parameter_count())
+        .map(|index| statement.parameter_name(index).map(str::to_owned));
+    let (names, is_readonly) = (names.collect(), statement.readonly());
+    drop(statement);
+    if !is_readonly {
+        session.queries.refuse_doomed()?;
+    }
+    Ok(names)
 }
 
 /// SQL in SQLite's own words; variables are its parameters.
@@ -281,18 +350,7 @@ fn native(session: &mut Session, text: &str, sink: &mut dyn Sink) -> Result<(), 
     }
     let is_system = session.queries.is_system();
     let program = session.queries.program.clone();
-    let names = {
-        let connection = session.queries.connection(session.instance.catalog())?;
-        let statement = connection
-            .prepare(text)
-            .map_err(|error| failed(&program, &error, is_system))?;
-        if is_system && !statement.readonly() {
-            return Err(nowhere());
-        }
-        let names = (1..=statement.parameter_count())
-            .map(|index| statement.parameter_name(index).map(str::to_owned));
-        names.collect::<Vec<_>>()
-    };
+    let names = parameter_names(session, text)?;
     let mut bindings = Vec::new();
     for name in names {
         let value = session.variable(&name.unwrap_or_default())?;

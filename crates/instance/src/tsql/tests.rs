@@ -73,6 +73,7 @@ fn is_statement(line: &str) -> bool {
         "RAISERROR(",
         "RETURN",
         "SELECT",
+        "SET",
         "THROW",
         "UPDATE",
         "WITH",

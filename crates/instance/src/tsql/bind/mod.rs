@@ -25,7 +25,7 @@ use crate::tsql::expression::{Bound, Collation};
 use crate::tsql::program::Compiled;
 use crate::{DataType, Failure, Session};
 
-pub(crate) use change::Changed;
+pub(crate) use change::{Assignments, Changed};
 pub(crate) use query::BoundQuery;
 pub(crate) use table::{TEMPORARY, Table};
 

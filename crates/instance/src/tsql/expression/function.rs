@@ -304,7 +304,7 @@ fn session_function(
         "ERROR_LINE" => error(|error| Value::Integer(i64::from(error.line.max(1)))),
         "ERROR_MESSAGE" => error(|error| Value::text(&error.text)),
         "ERROR_PROCEDURE" => Value::Null,
-        "XACT_STATE" => Value::Integer(i64::from(facts.transactions > 0)),
+        "XACT_STATE" => Value::Integer(facts.transaction_state),
         _ => return Ok(None),
     }))
 }

@@ -18,7 +18,8 @@ pub(crate) struct Facts {
     pub(crate) identity: Identity,
     /// The error that the innermost CATCH handles.
     pub(crate) error: Option<Message>,
-    pub(crate) transactions: u32,
+    /// `XACT_STATE()`
+    pub(crate) transaction_state: i64,
 }
 
 impl Facts {
@@ -30,7 +31,7 @@ impl Facts {
             databases: Vec::new(),
             identity,
             error: None,
-            transactions: 0,
+            transaction_state: 0,
         }
     }
 
