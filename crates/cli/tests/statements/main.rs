@@ -1,6 +1,7 @@
 //! Statements as people write them, through the program: scripts, messages, results, exit codes.
 
 mod accelerator;
+mod administering;
 mod articles;
 mod commands;
 mod devices;

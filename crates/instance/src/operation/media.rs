@@ -199,13 +199,14 @@ pub(super) fn moved_to<'a>(moves: &'a [(String, String)], logical: &str) -> Opti
 pub(super) fn check_moves(
     moves: &[(String, String)],
     set: &SetConfiguration,
+    target: &str,
 ) -> Result<(), Failure> {
     let is_there = |logical: &str| {
         let mut files = set.files.iter();
         files.any(|file| file.logical_name.eq_ignore_ascii_case(logical))
     };
     match moves.iter().find(|(logical, _)| !is_there(logical)) {
-        Some((logical, _)) => Err(table::logical_file_unknown(logical, &set.database)
+        Some((logical, _)) => Err(table::logical_file_unknown(logical, target)
             .with_state(2)
             .into()),
         None => Ok(()),

@@ -122,7 +122,7 @@ fn attempt(
     }
     let opened = OpenedSet::open(devices, &options.media)?;
     let (set, position) = (&opened.set, opened.position);
-    check_moves(&options.moves, set)?;
+    check_moves(&options.moves, set, &set.database)?;
     opened.warn_of_later_sets(&options.media, sink);
     check_space(session, &options.moves, set, sink);
     let request = ReadRequest {

@@ -68,7 +68,8 @@ impl Sink for Executed<'_> {
         match event {
             Event::Columns(columns) => self.results.push((columns.len(), Vec::new())),
             Event::Row(row) => {
-                if let (Some((_, rows)), Some(row)) = (self.results.last_mut(), self.rows.copy(row)) {
+                if let (Some((_, rows)), Some(row)) = (self.results.last_mut(), self.rows.copy(row))
+                {
                     rows.push(row);
                 }
             }

@@ -81,6 +81,7 @@ pub(super) fn create(
             return Err(table::database_snapshot_not_supported().into());
         }
     }
+    engine::refuse_filegroups(create)?;
     let filegroups = create.filegroups.iter().flat_map(|group| &group.files);
     let files: Vec<_> = create.primary_files.iter().chain(filegroups).collect();
     let attached = |name| table::database_attached(name);

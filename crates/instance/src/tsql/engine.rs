@@ -17,7 +17,8 @@ use windlass_source::engine::Removal;
 use windlass_source::ownership;
 use windlass_tsql::ast::{
     AlterDatabase, AlterDatabaseAction, AlteredDatabase, CreateDatabase, DatabaseOption,
-    FileDefinition, FileGrowth, FileSize, FileSizeLimit, RecoveryModel, SizeUnit, TimeUnit, Value,
+    FileDefinition, FileGrowth, FileSize, FileSizeLimit, Filegroup, RecoveryModel, SizeUnit,
+    TimeUnit, Value,
 };
 use windlass_tsql::span::Spanned;
 
@@ -171,8 +172,18 @@ fn place(session: &Session, written: &str) -> Result<PathBuf, Failure> {
         .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
 }
 
+/// All data files share all pages: a filegroup of its own would be lost without a word.
+pub(super) fn refuse_filegroups(create: &CreateDatabase) -> Result<(), Failure> {
+    let is_other = |group: &Filegroup| !group.name.node.text.eq_ignore_ascii_case("PRIMARY");
+    match create.filegroups.iter().any(is_other) {
+        true => Err(table::filegroup_not_supported().into()),
+        false => Ok(()),
+    }
+}
+
 fn request(session: &mut Session, create: &CreateDatabase) -> Result<Request, Failure> {
     let name = &create.name.text;
+    refuse_filegroups(create)?;
     let filegroups = create.filegroups.iter().flat_map(|group| &group.files);
     let data: Vec<_> = create.primary_files.iter().chain(filegroups).collect();
     let mut request = Request::new(name, PathBuf::new(), PathBuf::new());

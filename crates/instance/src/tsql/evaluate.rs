@@ -1,5 +1,6 @@
 //! Expressions outside of queries: bound as in a query, and computed at once.
 
+use windlass_catalog::DatabaseState;
 use windlass_tsql::ast::Expr;
 use windlass_tsql::span::Spanned;
 
@@ -75,9 +76,16 @@ pub(crate) fn facts(session: &Session, asks_databases: bool) -> Result<Facts, Fa
         let system = crate::SYSTEM_DATABASES.iter();
         facts.databases = system.map(|(name, id)| (*id, (*name).to_owned())).collect();
         let own = session.instance.catalog().databases()?.into_iter();
-        facts
-            .databases
-            .extend(own.map(|record| (record.database_id, record.name)));
+        let own = own.inspect(|record| {
+            if record.state != DatabaseState::Online {
+                facts.restoring.push(record.database_id);
+            }
+        });
+        let own: Vec<_> = own.collect();
+        facts.databases.extend(
+            own.into_iter()
+                .map(|record| (record.database_id, record.name)),
+        );
     }
     Ok(facts)
 }

@@ -324,7 +324,8 @@ fn read_method(snapshot: &dyn Snapshot, tuning: Tuning) -> Result<ChosenIoMethod
     ))
 }
 
-fn pages_by_file(set: &SetConfiguration) -> Vec<FilePages> {
+/// What each file of a set contributed.
+pub(crate) fn pages_by_file(set: &SetConfiguration) -> Vec<FilePages> {
     let pages = |file: &DatabaseFile| FilePages {
         logical_name: file.logical_name.clone(),
         pages: pages_of(file.backup_bytes),

@@ -10,7 +10,6 @@ mod write;
 use std::time::Instant;
 
 use crossbeam_channel::bounded;
-use windlass_base::page::pages_of;
 use windlass_codec::{Algorithm, Compression, Level};
 use windlass_crypt::SetKey;
 use windlass_io::BufferPool;
@@ -22,12 +21,13 @@ pub use select::{Selection, restore_selected};
 
 use self::read::Read;
 use self::transform::{Seen, Transform};
+use crate::backup::pages_by_file;
 use crate::control::Control;
 use crate::coverage::{Coverage, CoveredFile};
 use crate::error::{Damage, Error};
 use crate::media_set::{CompleteSet, MediaSet};
 use crate::plan::{ChosenIoMethod, Plan};
-use crate::report::{FilePages, Observer, ReadReport, Stages};
+use crate::report::{Observer, ReadReport, Stages};
 use crate::request::{OnDamage, ReadRequest};
 use crate::sealing::{self, ReadKeys};
 use crate::signing::{self, Signed};
@@ -144,12 +144,8 @@ fn run(
             expected,
         });
     }
-    let files = set.files.iter().map(|file| FilePages {
-        logical_name: file.logical_name.clone(),
-        pages: pages_of(file.backup_bytes),
-    });
     Ok(ReadReport {
-        files: files.collect(),
+        files: pages_by_file(set),
         processed_bytes: seen.totals.raw_bytes(),
         stored_bytes: seen.totals.stored_bytes(),
         elapsed: begun.elapsed(),

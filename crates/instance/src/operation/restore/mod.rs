@@ -145,7 +145,7 @@ fn attempt(
     }
     let reader = SetReader::open(name, devices, options, settled)?;
     refuse_sql_servers(&reader.opened.set)?;
-    check_moves(&options.moves, &reader.opened.set)?;
+    check_moves(&options.moves, &reader.opened.set, name)?;
     reader.opened.warn_of_later_sets(&options.media, sink);
     let made_for = known
         .as_ref()
@@ -299,15 +299,16 @@ impl RestoreOperation<'_> {
             return Err(table::other_database(reader.name).with_state(4).into());
         }
         let together: Vec<PathBuf> = files.iter().map(|file| file.record.path.clone()).collect();
-        for file in files {
+        let checks = files.iter().map(|file| {
             let checked = self.check_place(file, &own, &together);
             checked.map_err(|failure| match other(&file.record.path) {
                 Some(Left { path, why }) => {
                     failure.then(table::file_is_anothers(path.display(), reader.name, why))
                 }
                 None => failure,
-            })?;
-        }
+            })
+        });
+        placing::all(checks)?;
         match reader.is_differential() {
             true => self.check_sequence(files),
             false => Ok(()),

@@ -39,6 +39,22 @@ pub(crate) const WITH_REPLACE: &str = "Reissue the RESTORE statement using WITH 
 const WITH_MOVE: &str = "It is not known as a file of the database that is restored. Use WITH MOVE to identify an \
                          alternate location; to overwrite it, name it WITH MOVE, and use WITH REPLACE.";
 
+/// Tells of every file that cannot go to its place, not only of the first.
+pub(in crate::operation) fn all(
+    checks: impl Iterator<Item = Result<(), Failure>>,
+) -> Result<(), Failure> {
+    let last = table::restore_plan_problems();
+    let mut failures = checks.filter_map(Result::err);
+    let Some(mut all) = failures.next() else {
+        return Ok(());
+    };
+    for failure in failures {
+        all.messages.retain(|message| message.number != last.number);
+        all.messages.extend(failure.messages);
+    }
+    Err(all)
+}
+
 impl Placing<'_> {
     /// Applies SQL Server's rules for overwriting, and Windlass's own.
     pub(in crate::operation) fn check(

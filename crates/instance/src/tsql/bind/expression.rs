@@ -249,7 +249,10 @@ impl Binder<'_> {
         if !function.qualifiers.is_empty() {
             return Err(messages::not_recognized(function, "built-in function name").into());
         }
-        if matches!(name.as_str(), "DB_NAME" | "DB_ID" | "HAS_DBACCESS") {
+        if matches!(
+            name.as_str(),
+            "DB_NAME" | "DB_ID" | "HAS_DBACCESS" | "DATABASEPROPERTYEX"
+        ) {
             self.asks_databases = true;
         }
         let collation = collation_of_all(arguments);

@@ -285,6 +285,18 @@ fn session_function(
                 _ => Value::Integer(1),
             })
         }
+        "DATABASEPROPERTYEX" => match values {
+            [Value::Null, _] | [_, Value::Null] => Value::Null,
+            [database, property] => {
+                let found = facts.named(&text_of(database)?);
+                let restoring = found.map(|(id, _)| facts.restoring.contains(id));
+                restoring.map_or(Value::Null, |restoring| {
+                    text_of(property)
+                        .map_or(Value::Null, |name| database_property(&name, restoring))
+                })
+            }
+            _ => Value::Null,
+        },
         "HOST_NAME" => Value::text(&facts.identity.machine),
         "APP_NAME" => Value::text(crate::PRODUCT),
         "SUSER_SNAME" | "SUSER_NAME" | "ORIGINAL_LOGIN" | "SYSTEM_USER" => {
@@ -307,6 +319,19 @@ fn session_function(
         "XACT_STATE" => Value::Integer(facts.transaction_state),
         _ => return Ok(None),
     }))
+}
+
+/// A property of a database; NULL for those that are not known here, as on SQL Server.
+fn database_property(name: &str, is_restoring: bool) -> Value {
+    match name.to_ascii_uppercase().as_str() {
+        "STATUS" => Value::text(if is_restoring { "RESTORING" } else { "ONLINE" }),
+        "RECOVERY" => Value::text("SIMPLE"),
+        "UPDATEABILITY" => Value::text("READ_WRITE"),
+        "USERACCESS" => Value::text("MULTI_USER"),
+        "COLLATION" => Value::text("SQL_Latin1_General_CP1_CI_AS"),
+        "ISAUTOCLOSE" | "ISAUTOSHRINK" | "ISINSTANDBY" | "ISFULLTEXTENABLED" => Value::Integer(0),
+        _ => Value::Null,
+    }
 }
 
 /// A number from 0 to 1, from the bytes of a random identifier.

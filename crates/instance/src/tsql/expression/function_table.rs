@@ -58,6 +58,13 @@ const FUNCTIONS: &[(&str, usize, usize, &str, Returns)] = &[
     ("COT", 1, 1, "f", FLOAT),
     ("CURRENT_TIMESTAMP", 0, 0, "", DATETIME),
     ("CURRENT_USER", 0, 0, "", NVARCHAR),
+    (
+        "DATABASEPROPERTYEX",
+        2,
+        2,
+        "t",
+        Returns::Is(DataType::Variant),
+    ),
     ("DATABASE_PRINCIPAL_ID", 0, 1, "t", INT),
     ("DATALENGTH", 1, 1, "a", INT),
     ("DATEADD", 3, 3, "pnd", Returns::Date),

@@ -15,6 +15,8 @@ pub(crate) struct Facts {
     pub(crate) database: String,
     /// Number and name of every database; empty if the statement does not ask.
     pub(crate) databases: Vec<(i64, String)>,
+    /// The numbers of the databases that wait for a restore.
+    pub(crate) restoring: Vec<i64>,
     pub(crate) identity: Identity,
     /// The error that the innermost CATCH handles.
     pub(crate) error: Option<Message>,
@@ -29,6 +31,7 @@ impl Facts {
             utc: Timestamp::now().to_zoned(TimeZone::UTC).datetime(),
             database,
             databases: Vec::new(),
+            restoring: Vec::new(),
             identity,
             error: None,
             transaction_state: 0,

@@ -5,6 +5,7 @@ mod databases;
 mod device;
 mod drive;
 mod dynamic;
+mod files;
 mod past;
 mod restore_folder;
 mod sqlbackup;
@@ -63,10 +64,7 @@ fn call(
             sink.message(table::database_detached(&name));
             Ok(())
         }
-        "sp_helpdb" => {
-            let arguments = arguments(&["@dbname"])?;
-            databases::help(session, arguments.optional("@dbname").as_deref(), sink)
-        }
+        "sp_helpdb" | "sp_helpfile" => databases::help(session, procedure, written, sink),
         "sp_executesql" => dynamic::execute(session, written, sink),
         "sp_windlass_drive" => {
             let arguments = arguments(&["@letter", "@folder"])?;
@@ -102,6 +100,7 @@ fn call(
             let arguments = arguments(&["@logicalname", "@delfile"])?;
             device::drop(session, &arguments)
         }
+        other if other.starts_with("xp_") => files::execute(session, other, written, sink),
         other => Err(unknown(other)),
     }
 }
