@@ -127,8 +127,7 @@ impl Filters {
         let pages = self.pages.filter(|pages| btree::promises(chunk, *pages));
         let regular = pages.and_then(|pages| {
             let form = self.regular.of(frame_bytes_max)?.get_mut(..chunk.len())?;
-            form.copy_from_slice(chunk);
-            btree::regularize(form, pages).then_some((&*form, pages))
+            btree::regularize(chunk, form, pages).then_some((&*form, pages))
         });
         let (form, pages) = match regular {
             Some((form, pages)) => (form, Some(pages)),

@@ -73,10 +73,6 @@ impl BTreePages {
     fn usable_bytes(self) -> usize {
         self.page_bytes as usize - usize::from(self.reserved_bytes)
     }
-
-    fn of(self, chunk: &mut [u8]) -> impl Iterator<Item = &mut [u8]> {
-        chunk.chunks_exact_mut(self.page_bytes as usize)
-    }
 }
 
 /// What a SQLite file starts with.
@@ -150,19 +146,10 @@ impl Shape {
         Cell::read(&page[..self.usable], self.kind, at)
     }
 
-    /// Whether each cell lies below the one before, and all lie behind the pointers.
-    fn is_in_order(&self, page: &[u8]) -> bool {
-        let mut above = self.usable;
-        for index in 0..self.cells {
-            let Some(cell) = self.cell(page, index) else {
-                return false;
-            };
-            if cell.end() > above || usize::from(cell.at) < self.pointers_end() {
-                return false;
-            }
-            above = usize::from(cell.at);
-        }
-        true
+    /// The cell at `index`, if it ends at `above` at most and lies behind the pointers.
+    fn cell_below(&self, page: &[u8], index: usize, above: usize) -> Option<Cell> {
+        let cell = self.cell(page, index)?;
+        (cell.end() <= above && usize::from(cell.at) >= self.pointers_end()).then_some(cell)
     }
 }
 
@@ -186,37 +173,43 @@ pub(crate) fn promises(chunk: &[u8], pages: BTreePages) -> bool {
 /// One page of so many must be of a b-tree: with fewer, copying the chunk costs more than it saves.
 const SHARE_MIN: usize = 16;
 
-/// Brings each page for which that is possible into its regular form; returns whether there is one. The
-/// chunk is one that [`promises`].
-pub(crate) fn regularize(chunk: &mut [u8], pages: BTreePages) -> bool {
+/// Copies a chunk that [`promises`] to `form`, which is as long, with each page for which that is possible
+/// in its regular form; returns whether there is one.
+pub(crate) fn regularize(chunk: &[u8], form: &mut [u8], pages: BTreePages) -> bool {
     let usable = pages.usable_bytes();
+    let page_bytes = pages.page_bytes as usize;
     let mut changed = false;
-    for page in pages.of(chunk) {
-        changed |= regularize_page(page, usable).is_some();
+    for (page, form) in chunk.chunks(page_bytes).zip(form.chunks_mut(page_bytes)) {
+        form.copy_from_slice(page);
+        match regularize_page(page, form, usable) {
+            Some(()) => changed = true,
+            // What was changed before a cell out of order was found.
+            None => form.copy_from_slice(page),
+        }
     }
     changed
 }
 
-fn regularize_page(page: &mut [u8], usable: usize) -> Option<()> {
+fn regularize_page(page: &[u8], form: &mut [u8], usable: usize) -> Option<()> {
     let kind = Kind::from_byte(page[0])?;
-    let shape = Shape::of(page, kind, usable)?;
-    if !shape.is_in_order(page) {
+    if page.len() < usable {
         return None;
     }
-    let mut cell = shape.cell(page, 0)?;
+    let shape = Shape::of(page, kind, usable)?;
+    let mut cell = shape.cell_below(page, 0, usable)?;
     for index in 1..shape.cells {
-        let next = shape.cell(page, index)?;
-        write_rowid(page, &cell, next.rowid, |own, next| {
+        let next = shape.cell_below(page, index, usize::from(cell.at))?;
+        write_rowid(form, &cell, next.rowid, |own, next| {
             next.wrapping_sub(own).wrapping_sub(1)
         });
         let residual = cell.at.wrapping_sub(next.end() as u16);
-        put_u16(page, shape.pointer_at(index - 1), residual);
+        put_u16(form, shape.pointer_at(index - 1), residual);
         cell = next;
     }
     let start = u16_at(page, CONTENT_START_AT);
     let last = shape.pointer_at(shape.cells - 1);
-    put_u16(page, last, cell.at.wrapping_sub(start));
-    page[0] |= REGULAR;
+    put_u16(form, last, cell.at.wrapping_sub(start));
+    form[0] |= REGULAR;
     Some(())
 }
 
@@ -226,7 +219,7 @@ fn regularize_page(page: &mut [u8], usable: usize) -> Option<()> {
 /// Why a page that is marked is no regular form. The content of `chunk` is then undefined.
 pub(crate) fn restore(chunk: &mut [u8], pages: BTreePages) -> Result<(), &'static str> {
     let usable = pages.usable_bytes();
-    for page in pages.of(chunk) {
+    for page in chunk.chunks_exact_mut(pages.page_bytes as usize) {
         let byte = page[0];
         if byte & REGULAR == 0 {
             continue;
