@@ -104,6 +104,20 @@ pub enum EngineError {
         /// What was expected and what was found.
         what: String,
     },
+    /// A data file and the log are from different moments.
+    #[error("'{}' does not belong to the other files of its database: {why}", path.display())]
+    FilesDiffer {
+        path: PathBuf,
+        /// What shows it.
+        why: &'static str,
+    },
+    /// A data file is shorter than it was.
+    #[error("'{}' has {found} bytes, but the database has at least {expected} in it", path.display())]
+    FileTooShort {
+        path: PathBuf,
+        found: u64,
+        expected: u64,
+    },
     /// Old page versions that open snapshots need exceed their limit. Nothing was changed.
     #[error(
         "the page versions kept for readers of database '{database}' exceed {limit} bytes; \

@@ -113,14 +113,6 @@ pub(crate) fn extent_at(regions: &[Region], file: FileId, offset: u64) -> Option
     None
 }
 
-/// The number of pages in a file of this length; `None` if they are not whole, or too many for a
-/// database.
-pub(crate) fn page_count_of(bytes: u64) -> Option<u32> {
-    let page_bytes = PAGE_BYTES as u64;
-    let is_whole = bytes.is_multiple_of(page_bytes);
-    u32::try_from(bytes / page_bytes).ok().filter(|_| is_whole)
-}
-
 fn page_at(regions: &[Region], file: FileId, offset: u64) -> Option<PageNumber> {
     let extent = extent_at(regions, file, offset)?;
     extent.page((offset % EXTENT_BYTES / PAGE_BYTES as u64) as u32)
@@ -136,10 +128,10 @@ pub(crate) fn check_regions(database: &str, regions: &[Region], files: usize) ->
             .all(|pair| pair[0].first_extent <= pair[1].first_extent)
         && regions.iter().all(|region| {
             !region.files.is_empty()
-                && region
-                    .files
-                    .iter()
-                    .all(|&(file, _)| usize::from(file) < files)
+                && region.files.iter().all(|&(file, base)| {
+                    // Several files have stamps before their extents.
+                    usize::from(file) < files && (region.files.len() == 1 || base.0 > 0)
+                })
         });
     if valid {
         return Ok(());
@@ -150,7 +142,7 @@ pub(crate) fn check_regions(database: &str, regions: &[Region], files: usize) ->
 }
 
 /// Number of extents of each file used by a database of `extents` extents.
-fn extents_used(regions: &[Region], files: usize, extents: u32) -> Vec<u32> {
+pub(crate) fn extents_used(regions: &[Region], files: usize, extents: u32) -> Vec<u32> {
     let mut used = vec![0; files];
     for (index, region) in regions.iter().enumerate() {
         let end = regions
@@ -162,9 +154,8 @@ fn extents_used(regions: &[Region], files: usize, extents: u32) -> Vec<u32> {
         let count = region.files.len() as u32;
         for (place, &(file, base)) in region.files.iter().enumerate() {
             let own = length / count + u32::from((place as u32) < length % count);
-            if own > 0 {
-                used[usize::from(file)] = used[usize::from(file)].max(base.0 + own);
-            }
+            // What lies before the start of a region is in use, at least by the stamp.
+            used[usize::from(file)] = used[usize::from(file)].max(base.0 + own);
         }
     }
     used
@@ -179,14 +170,21 @@ impl DataFiles {
         })
     }
 
-    /// The region of a new database with the given number of files.
-    pub(crate) fn first_region(files: usize) -> Region {
-        Region {
+    /// The regions of a new database with the given number of files. The first extent is in the
+    /// first file, where every SQLite looks for page 1; the others begin with their stamps.
+    pub(crate) fn first_regions(files: usize) -> Vec<Region> {
+        let mut regions = vec![Region {
             first_extent: ExtentNumber(0),
-            files: (0..files)
-                .map(|file| (file as u16, FileExtent(0)))
-                .collect(),
+            files: vec![(0, FileExtent(0))],
+        }];
+        if files > 1 {
+            let others = (1..files).map(|file| (file as u16, FileExtent(1)));
+            regions.push(Region {
+                first_extent: ExtentNumber(1),
+                files: others.chain([(0, FileExtent(2))]).collect(),
+            });
         }
+        regions
     }
 
     pub(crate) fn place(&self, page: PageNumber) -> Place {
@@ -378,17 +376,28 @@ impl DataFiles {
         Ok(())
     }
 
-    /// Adds a file; extents after the last one in use are spread over all files from then on.
-    pub(crate) fn add(&self, added: DataFile, page_count: u32) {
+    /// Adds a file; extents after the last one in use are spread over all files from then on. Files
+    /// that have no stamp yet get room for it.
+    ///
+    /// # Errors
+    /// The only file so far has no room for its stamp.
+    pub(crate) fn add(&self, added: DataFile, page_count: u32) -> Result<()> {
         let mut inner = self.inner.write();
         let last = inner
             .regions
             .last()
             .map_or(0, |region| region.first_extent.0);
         let extents = page_count.div_ceil(EXTENT_PAGES).max(last);
-        let used = extents_used(&inner.regions, inner.files.len(), extents);
+        let mut used = extents_used(&inner.regions, inner.files.len(), extents);
+        if let [only] = inner.files.as_mut_slice() {
+            used[0] += 1;
+            let needed = u64::from(used[0]) * EXTENT_BYTES;
+            if needed > only.spec.size {
+                self.grow(only, needed)?;
+            }
+        }
         inner.files.push(added);
-        let bases = used.into_iter().chain([0]).enumerate();
+        let bases = used.into_iter().chain([1]).enumerate();
         let files = bases
             .map(|(file, base)| (file as u16, FileExtent(base)))
             .collect();
@@ -396,6 +405,13 @@ impl DataFiles {
             first_extent: ExtentNumber(extents),
             files,
         });
+        Ok(())
+    }
+
+    /// All files, in order, and their regions.
+    pub(crate) fn all(&self) -> (Vec<DataFile>, Vec<Region>) {
+        let inner = self.inner.read();
+        (inner.files.clone(), inner.regions.clone())
     }
 
     /// Locks the data files against every SQLite and every other instance.
@@ -434,7 +450,7 @@ mod tests {
     /// Regions of three files and more, and the extents in use. `each` gets each extent while it is
     /// the last one.
     fn grown_regions(mut each: impl FnMut(&[Region], ExtentNumber)) -> (Vec<Region>, u32) {
-        let mut regions = vec![DataFiles::first_region(3)];
+        let mut regions = DataFiles::first_regions(3);
         let mut extents = 0;
         for added in [100, 5, 0, 77] {
             for _ in 0..added {
@@ -442,8 +458,9 @@ mod tests {
                 extents += 1;
             }
             let used = extents_used(&regions, regions.last().unwrap().files.len(), extents);
-            assert!(used.iter().sum::<u32>() <= extents + 1);
-            let files = used.into_iter().chain([0]).enumerate();
+            let stamps = used.len() as u32;
+            assert!(used.iter().sum::<u32>() <= extents + stamps + 1);
+            let files = used.into_iter().chain([1]).enumerate();
             let files = files.map(|(file, base)| (file as u16, FileExtent(base)));
             regions.push(Region {
                 first_extent: ExtentNumber(extents),
@@ -462,16 +479,9 @@ mod tests {
             let used = extents_used(regions, 6, extent.0 + 1);
             assert!(at.0 < used[file]);
         });
-        let first = &regions[..1];
-        assert_eq!(locate_extent(first, ExtentNumber(7)), (1, FileExtent(2)));
-    }
-
-    #[test]
-    fn a_file_of_more_pages_than_a_database_can_have_is_not_taken_for_a_small_one() {
-        assert_eq!(page_count_of(9 << 13), Some(9));
-        assert_eq!(page_count_of((9 << 13) + 1), None);
-        assert_eq!(page_count_of(u64::from(u32::MAX) << 13), Some(u32::MAX));
-        assert_eq!(page_count_of((1 << 45) + (9 << 13)), None);
+        let first = &regions[..2];
+        assert_eq!(locate_extent(first, ExtentNumber(0)), (0, FileExtent(0)));
+        assert_eq!(locate_extent(first, ExtentNumber(7)), (1, FileExtent(3)));
     }
 
     #[test]

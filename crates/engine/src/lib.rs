@@ -42,6 +42,7 @@ mod log;
 mod model;
 mod options;
 mod pool;
+mod stamps;
 pub mod storage;
 mod sync;
 mod versions;

@@ -174,8 +174,11 @@ fn pages_that_are_none_and_sets_that_lack_something_are_refused() {
     for (file, page) in [
         (0, 0),
         (4, 0),
-        (1, 40),
-        (3, 40),
+        // Stamps.
+        (1, 8),
+        (3, 0),
+        (1, 48),
+        (3, 48),
         (3, u64::MAX),
         (3, 1 << 32),
         (u16::MAX, 1),
@@ -189,7 +192,7 @@ fn pages_that_are_none_and_sets_that_lack_something_are_refused() {
     assert_eq!(refusal(&set, 2, 0), PageRefusal::InLog);
     let last = FilePage {
         file_id: FileId(3),
-        page: 39,
+        page: 47,
     };
     assert_eq!(bring_back(&database, &set, &[last]).unwrap(), 1);
     let log = std::mem::take(&mut set.log);
@@ -313,6 +316,8 @@ fn readers_never_see_a_page_in_between() {
     let set = back_up(&database, BackupMode::Full, |_| ());
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        // The readers end even if this fails; the scope would wait for them for ever.
+        let _over = OnDrop(&over);
         for first in 1..=2 {
             let (database, over) = (&database, &over);
             scope.spawn(move || {
@@ -327,6 +332,13 @@ fn readers_never_see_a_page_in_between() {
         for _ in 0..30 {
             bring_back(&database, &set, &pages).unwrap();
         }
-        over.store(true, Ordering::Relaxed);
     });
+}
+
+struct OnDrop<'a>(&'a AtomicBool);
+
+impl Drop for OnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

@@ -175,6 +175,26 @@ impl Disk {
         self.0.lock().files.get(path).map(|file| file.seen.clone())
     }
 
+    /// Another disk whose files have the readable content of these, durably.
+    pub fn fork(&self) -> Self {
+        let fork = Self::new(0);
+        for (path, file) in &self.0.lock().files {
+            fork.put(path, &file.seen);
+        }
+        fork
+    }
+
+    /// Puts a file there durably, in the place of another if there is one.
+    pub fn put(&self, path: &Path, content: &[u8]) {
+        let file = File {
+            seen: content.to_vec(),
+            durable: content.to_vec(),
+            name_durable: true,
+            ..File::default()
+        };
+        self.0.lock().files.insert(path.to_owned(), file);
+    }
+
     pub fn operations(&self) -> u64 {
         self.0.lock().operations
     }

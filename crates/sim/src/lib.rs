@@ -11,6 +11,7 @@ mod copy;
 pub mod disk;
 pub mod outcome;
 pub mod rng;
+mod stale;
 pub mod world;
 
 pub use outcome::Outcome;

@@ -37,6 +37,8 @@ pub struct Outcome {
     pub recoveries_cut: u64,
     /// Lives with more than one data file.
     pub several_files: u64,
+    /// Files of an earlier moment that were refused.
+    pub stale_refused: u64,
 }
 
 impl Outcome {
@@ -54,6 +56,7 @@ impl Outcome {
         self.failed_syncs += other.failed_syncs;
         self.recoveries_cut += other.recoveries_cut;
         self.several_files += other.several_files;
+        self.stale_refused += other.stale_refused;
     }
 }
 
@@ -63,7 +66,7 @@ impl fmt::Display for Outcome {
             f,
             "{} commits, {} crashes ({} found the commit in flight), {} disk operations, {} clean \
              refusals ({} log full, {} disk full), {} failed syncs, {} times offline, {} recoveries cut \
-             off, {} lives with several files, {} restores ({} differential)",
+             off, {} lives with several files, {} stale files refused, {} restores ({} differential)",
             self.commits,
             self.crashes,
             self.in_flight_kept,
@@ -75,6 +78,7 @@ impl fmt::Display for Outcome {
             self.offline,
             self.recoveries_cut,
             self.several_files,
+            self.stale_refused,
             self.restores,
             self.differentials
         )

@@ -8,6 +8,7 @@
 //! - After a clean close the data file is exactly the pages.
 //! - Once a sync has failed, the database accepts no changes, and its files are not touched until
 //!   it is opened again.
+//! - One of several data files, or their log, put back from an earlier life is refused.
 //! - A restored backup equals a commit between its start and its end; extents not marked in the
 //!   differential map equal the base.
 
@@ -26,6 +27,7 @@ use crate::copy::Copy;
 use crate::disk::{Disk, Fault};
 use crate::outcome::{Outcome, compare, stamped};
 use crate::rng::Rng;
+use crate::stale::{self, Kept};
 
 /// Maximum number of pages of a simulated database.
 const PAGES_MAX: u32 = 60;
@@ -47,6 +49,8 @@ pub(crate) struct World {
     /// Full backups by their sets.
     pub(crate) copies: BTreeMap<Guid, Copy>,
     pub(crate) files: usize,
+    /// The files after the last crash.
+    pub(crate) kept: Kept,
     pub(crate) outcome: Outcome,
     steps: Steps,
     checksums: bool,
@@ -98,7 +102,8 @@ impl World {
         request.guid = Some(Guid::from_stored([7; 16]));
         request.data_files = (0..files)
             .map(|index| FileSpec {
-                size: 65536 * (1 + rng.below(8)),
+                // Of several files, the first has two extents at least.
+                size: 65536 * (1 + rng.below(8)).max(files.min(2) as u64),
                 growth: growth(&mut rng),
                 ..FileSpec::data(&format!("f{index}"), format!("/d/a{index}.mdf"))
             })
@@ -118,6 +123,7 @@ impl World {
             snapshots: Vec::new(),
             copies: BTreeMap::new(),
             files,
+            kept: Kept::new(),
             outcome: Outcome::default(),
             steps,
         })
@@ -475,6 +481,7 @@ impl World {
             self.acknowledged = in_flight;
         }
         self.in_flight = None;
+        stale::check(self)?;
         crate::copy::check_map(self)
     }
 }

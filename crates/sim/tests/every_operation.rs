@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use windlass_base::{PAGE_BYTES, PageNumber};
 use windlass_engine::{
-    CreateDatabase, Database, EngineError, Instance, InstanceOptions, OpenDatabase,
+    CreateDatabase, Database, EngineError, FileSpec, Instance, InstanceOptions, OpenDatabase,
 };
 use windlass_sim::disk::{Disk, Fault};
 
 const PAGES: u32 = 20;
 
 /// Enough to reach every operation of the history and of recovery.
-const OPERATIONS: u64 = 60;
+const OPERATIONS: u64 = 90;
 
 fn instance(disk: &Disk) -> Arc<Instance> {
     let options = InstanceOptions {
@@ -29,9 +29,13 @@ fn instance(disk: &Disk) -> Arc<Instance> {
     Instance::new(options, Arc::new(disk.clone())).unwrap()
 }
 
-fn created(seed: u64) -> (Disk, Arc<Database>) {
+fn created(seed: u64, data_files: usize) -> (Disk, Arc<Database>) {
     let disk = Disk::new(seed);
     let mut request = CreateDatabase::new("a", "/d/a.mdf", "/d/a.ldf");
+    for name in ["b", "c"].iter().take(data_files - 1) {
+        let path = format!("/d/{name}.ndf");
+        request.data_files.push(FileSpec::data(name, path));
+    }
     request.log.size = 384 * 1024;
     let database = instance(&disk).create_database(&request).unwrap();
     (disk, database)
@@ -101,10 +105,12 @@ fn open(disk: &Disk) -> Result<Arc<Database>, EngineError> {
     instance(disk).open_database(&OpenDatabase::new("a", "/d/a.ldf"))
 }
 
-fn fails_at(at: u64, fault: Fault, seed: u64) {
+fn fails_at(at: u64, fault: Fault, seed: u64, data_files: usize) {
     for cut in 0..OPERATIONS {
-        let what = format!("{fault:?} at {at}, power lost at {cut} of recovery, seed {seed}");
-        let (disk, database) = created(seed);
+        let what = format!(
+            "{fault:?} at {at}, power lost at {cut} of recovery, seed {seed}, {data_files} files"
+        );
+        let (disk, database) = created(seed, data_files);
         disk.plan(at, fault);
         let acknowledged = history(&database);
         drop(database);
@@ -140,10 +146,10 @@ fn fails_at(at: u64, fault: Fault, seed: u64) {
 
 #[test]
 fn whatever_operation_fails_the_acknowledged_commits_are_there() {
-    for seed in 0..2 {
+    for (seed, data_files) in [(0, 1), (1, 1), (2, 3)] {
         for at in 0..OPERATIONS {
-            fails_at(at, Fault::Crash, seed);
-            fails_at(at, Fault::Error, seed);
+            fails_at(at, Fault::Crash, seed, data_files);
+            fails_at(at, Fault::Error, seed, data_files);
         }
     }
 }

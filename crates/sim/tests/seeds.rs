@@ -26,6 +26,7 @@ fn every_crash_leaves_the_acknowledged_commits() {
         total.failed_syncs,
         total.recoveries_cut,
         total.several_files,
+        total.stale_refused,
     ];
     assert!(seen.iter().all(|&count| count > 5), "{total}");
 }

@@ -87,7 +87,9 @@ impl VfsError {
                 EngineError::BusySnapshot { .. } => abi::BUSY_SNAPSHOT,
                 EngineError::LogFull { .. } | EngineError::VersionsFull { .. } => abi::FULL,
                 EngineError::PageChecksum { .. } => abi::IOERR_DATA,
-                EngineError::Corrupt { .. } => abi::IOERR_CORRUPTFS,
+                EngineError::Corrupt { .. }
+                | EngineError::FilesDiffer { .. }
+                | EngineError::FileTooShort { .. } => abi::IOERR_CORRUPTFS,
                 error if error.is_disk_full() => abi::FULL,
                 _ => otherwise,
             },

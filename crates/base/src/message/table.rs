@@ -222,6 +222,8 @@ messages! {
     5120, 16, cannot_open_file(file, error), "Unable to open the physical file \"{file}\". {error}.";
     5133, 16, directory_lookup_failed(file, error), "Directory lookup for the file \"{file}\" failed with the operating system error {error}.";
     5170, 16, file_cannot_be_created(file), "Cannot create file '{file}' because it already exists. Change the file path or the file name, and retry the operation.";
+    5172, 16, file_size_incorrect(file, found, expected), "The header for file '{file}' is not a valid database file header. The FILE SIZE property is incorrect: the file has {found} bytes, but the database has at least {expected} bytes in it. Restore the file or the database from a backup.";
+    5173, 16, files_do_not_match(file, why), "One or more files do not match the primary file of the database. File '{file}': {why}. If you are attempting to attach a database, retry the operation with the correct files. If this is an existing database, the file may be corrupted and should be restored from a backup.";
     5701, 10, changed_database(database), "Changed database context to '{database}'.";
     5807, 16, recovery_interval_too_long(minutes), "Recovery intervals above {minutes} minutes not recommended. Use the RECONFIGURE WITH OVERRIDE statement to force this configuration.";
     7202, 11, server_unknown(server), "Could not find server '{server}' in sys.servers. Verify that the correct server name was specified. If necessary, execute the stored procedure sp_addlinkedserver to add the server to sys.servers.";

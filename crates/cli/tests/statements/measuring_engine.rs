@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::Value as Json;
 
-use crate::support::{Place, Run, succeed};
+use crate::support::{Place, Run, pages, succeed};
 
 /// A database of two data files, with a full backup and changes since.
 const MAKE: &str = "
@@ -74,7 +74,7 @@ SELECT (SELECT count(*) FROM msdb.dbo.backupset) AS backups,
     files.sort();
     let hash = |name| {
         let mut hasher = DefaultHasher::new();
-        fs::read(place.path(name)).expect(name).hash(&mut hasher);
+        pages(&place.path(name)).hash(&mut hasher);
         hasher.finish()
     };
     State {

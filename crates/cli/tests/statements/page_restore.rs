@@ -3,7 +3,7 @@
 use std::os::unix::fs::FileExt as _;
 
 use crate::sales::MAKE;
-use crate::support::{Place, Run, flip_bit, sql, succeed};
+use crate::support::{Place, Run, flip_bit, pages, sql, succeed};
 
 const MEDIA: &str = "DISK = 'D:\\a.bak', DISK = 'D:\\b.bak'";
 
@@ -32,7 +32,7 @@ BACKUP DATABASE Sales TO DISK = 'D:\\a.bak'
 BACKUP DATABASE Sales TO {MEDIA} WITH FORMAT, COMPRESSION (ALGORITHM = ZSTD), CHECKSUM"
         ),
     );
-    damage(&place, "sales_2.ndf", 4);
+    damage(&place, "sales_2.ndf", 12);
     damage(&place, "sales_2.ndf", 60);
     damage(&place, "sales_1.mdf", 70);
     let run = sql(
@@ -48,7 +48,7 @@ BACKUP DATABASE Sales TO {MEDIA} WITH FORMAT, COMPRESSION (ALGORITHM = ZSTD), CH
 GO
 CREATE TEMP TABLE seen AS {SUM}
 GO
-DECLARE @list varchar(100) = '3:4, 1:70,3:60 , 3:4'
+DECLARE @list varchar(100) = '3:12, 1:70,3:60 , 3:12'
 RESTORE DATABASE Sales PAGE = @list FROM {MEDIA} WITH CHECKSUM, RECOVERY, STATS = 50
 {SUM}
 PRAGMA integrity_check
@@ -107,41 +107,42 @@ BACKUP DATABASE Sales TO DISK = 'D:\\a.bak' WITH COPY_ONLY
 BACKUP DATABASE Sales TO DISK = 'D:\\a.bak' WITH DIFFERENTIAL"
         ),
     );
-    let before = ["sales_1.mdf", "sales_2.ndf"].map(|name| std::fs::read(place.path(name)).ok());
+    let content = || ["sales_1.mdf", "sales_2.ndf"].map(|name| pages(&place.path(name)));
+    let before = content();
     let restore = |pages: &str, rest: &str| {
         format!("RESTORE DATABASE Sales PAGE = '{pages}' FROM DISK = 'D:\\a.bak' {rest}")
     };
     let many: Vec<_> = (0..1001).map(|page| format!("1:{page}")).collect();
     let cases = [
         // Every commit of SQLite changes page 1, and with it the first extent.
-        (restore("3:4, 1:0, 1:3", "WITH FILE = 2"), vec![3115, 3013]),
-        (restore("3:4", ""), vec![3116, 3013]),
-        (restore("3:4", "WITH FILE = 3"), vec![3116, 3013]),
-        (restore("3:4", "WITH FILE = 4"), vec![3195, 3013]),
-        (restore("3:4", "WITH FILE = 2, CHECKSUM"), vec![3187, 3013]),
+        (restore("3:12, 1:0, 1:3", "WITH FILE = 2"), vec![3115, 3013]),
+        (restore("3:12", ""), vec![3116, 3013]),
+        (restore("3:12", "WITH FILE = 3"), vec![3116, 3013]),
+        (restore("3:12", "WITH FILE = 4"), vec![3195, 3013]),
+        (restore("3:12", "WITH FILE = 2, CHECKSUM"), vec![3187, 3013]),
         (
-            restore("3:4", "WITH FILE = 2, NORECOVERY"),
+            restore("3:12", "WITH FILE = 2, NORECOVERY"),
             vec![50005, 3013],
         ),
-        (restore("3:4", "WITH FILE = 2, REPLACE"), vec![50005, 3013]),
+        (restore("3:12", "WITH FILE = 2, REPLACE"), vec![50005, 3013]),
         (
-            restore("3:4", "WITH FILE = 2, CONTINUE_AFTER_ERROR"),
-            vec![50005, 3013],
-        ),
-        (
-            restore("3:4", "WITH FILE = 2, BUFFERCOUNT = 5"),
+            restore("3:12", "WITH FILE = 2, CONTINUE_AFTER_ERROR"),
             vec![50005, 3013],
         ),
         (
-            restore("3:4", "WITH FILE = 2, MOVE 'Sales_1' TO 'D:\\x'"),
+            restore("3:12", "WITH FILE = 2, BUFFERCOUNT = 5"),
             vec![50005, 3013],
         ),
-        (restore("3:4", "WITH FILE = 2, PARTIAL"), vec![50005, 3013]),
+        (
+            restore("3:12", "WITH FILE = 2, MOVE 'Sales_1' TO 'D:\\x'"),
+            vec![50005, 3013],
+        ),
+        (restore("3:12", "WITH FILE = 2, PARTIAL"), vec![50005, 3013]),
         (restore("3:5000", "WITH FILE = 2"), vec![3194, 3013]),
         (restore("9:1", "WITH FILE = 2"), vec![3194, 3013]),
         (restore("2:1", "WITH FILE = 2"), vec![3111, 3013]),
         (restore(&many.join(","), "WITH FILE = 2"), vec![3105, 3013]),
-        (restore("3:4; 3:5", "WITH FILE = 2"), vec![4350, 3013]),
+        (restore("3:12; 3:13", "WITH FILE = 2"), vec![4350, 3013]),
         (restore("", "WITH FILE = 2"), vec![4350, 3013]),
         (
             "RESTORE DATABASE app PAGE = '1:5' FROM DISK = 'D:\\a.bak'".to_owned(),
@@ -154,16 +155,16 @@ BACKUP DATABASE Sales TO DISK = 'D:\\a.bak' WITH DIFFERENTIAL"
         (
             format!(
                 "USE Sales\nGO\nBEGIN TRANSACTION\n{}",
-                restore("3:4", "WITH FILE = 2")
+                restore("3:12", "WITH FILE = 2")
             ),
             vec![3021, 3013],
         ),
         (
-            "RESTORE DATABASE Sales PAGE = '1:9', PAGE = '3:4' FROM DISK = 'D:\\a.bak'".to_owned(),
+            "RESTORE DATABASE Sales PAGE = '1:9', PAGE = '3:12' FROM DISK = 'D:\\a.bak'".to_owned(),
             vec![50005, 3013],
         ),
         (
-            "RESTORE DATABASE Sales PAGE = '3:4'".to_owned(),
+            "RESTORE DATABASE Sales PAGE = '3:12'".to_owned(),
             vec![3207, 3013],
         ),
     ];
@@ -173,16 +174,15 @@ BACKUP DATABASE Sales TO DISK = 'D:\\a.bak' WITH DIFFERENTIAL"
         let run = sql(&place, &script);
         assert_eq!(run.numbers(), expected, "{script}\n{}", run.err);
     }
-    let after = ["sales_1.mdf", "sales_2.ndf"].map(|name| std::fs::read(place.path(name)).ok());
-    assert!(before == after, "nothing was written");
-    let reported = texts(&sql(&place, &restore("3:4", "WITH FILE = 3"))).join("\n");
+    assert!(before == content(), "nothing was written");
+    let reported = texts(&sql(&place, &restore("3:12", "WITH FILE = 3"))).join("\n");
     assert!(
         reported.contains("COPY_ONLY") && reported.contains("FILE = 2 on "),
         "{reported}"
     );
-    let reported = texts(&sql(&place, &restore("3:4, 1:3", "WITH FILE = 2"))).join("\n");
+    let reported = texts(&sql(&place, &restore("3:12, 1:3", "WITH FILE = 2"))).join("\n");
     assert!(reported.contains(": (1:3). "), "{reported}");
-    succeed(&place, &restore("3:4", "WITH FILE = 2"));
+    succeed(&place, &restore("3:12", "WITH FILE = 2"));
 }
 
 #[test]
@@ -202,10 +202,10 @@ RESTORE DATABASE Copy FROM DISK = 'D:\\e.bak' WITH MOVE 'Sales_1' TO 'D:\\copy_1
 MOVE 'Sales_2' TO 'D:\\copy_2.ndf', MOVE 'Sales_log' TO 'D:\\copy_log.ldf'"
         ),
     );
-    damage(&place, "sales_2.ndf", 4);
+    damage(&place, "sales_2.ndf", 12);
     damage(&place, "copy_1.mdf", 40);
     let script = format!(
-        "RESTORE DATABASE Sales PAGE = '3:4' FROM DISK = 'D:\\e.bak'
+        "RESTORE DATABASE Sales PAGE = '3:12' FROM DISK = 'D:\\e.bak'
 RESTORE DATABASE Copy PAGE = '1:40' FROM DISK = 'D:\\e.bak'
 USE Sales
 GO
@@ -219,8 +219,8 @@ GO
     assert_eq!(results[0][0]["bytes"], 2_000_000, "{}", run.err);
     assert_eq!(results[1][0]["bytes"], 2_000_000);
     // Damage on the media is met before anything is written.
-    damage(&place, "sales_2.ndf", 4);
-    let damaged = std::fs::read(place.path("sales_2.ndf")).expect("the file");
+    damage(&place, "sales_2.ndf", 12);
+    let damaged = pages(&place.path("sales_2.ndf"));
     let length = std::fs::metadata(place.path("e.bak")).expect("media").len();
     let media = std::fs::OpenOptions::new()
         .read(true)
@@ -232,10 +232,10 @@ GO
         media.read_exact_at(&mut byte, at).expect("media");
         media.write_all_at(&[byte[0] ^ 1], at).expect("media");
     }
-    let restore = "RESTORE DATABASE Sales PAGE = '3:4' FROM DISK = 'D:\\e.bak'";
+    let restore = "RESTORE DATABASE Sales PAGE = '3:12' FROM DISK = 'D:\\e.bak'";
     let run = sql(&place, restore);
     assert_eq!(run.numbers(), [3189, 3013], "{}", run.err);
-    assert!(std::fs::read(place.path("sales_2.ndf")).expect("the file") == damaged);
+    assert!(pages(&place.path("sales_2.ndf")) == damaged);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn a_lost_file_comes_back_and_a_changed_one_is_refused() {
 BACKUP DATABASE Sales TO DISK = 'D:\\a.bak', DISK = 'D:\\b.bak' WITH COMPRESSION, CHECKSUM"
         ),
     );
-    damage(&place, "sales_2.ndf", 4);
+    damage(&place, "sales_2.ndf", 12);
     sql(
         &place,
         "BACKUP DATABASE Sales TO DISK = 'D:\\c.bak' WITH COPY_ONLY, CHECKSUM, CONTINUE_AFTER_ERROR",
@@ -275,7 +275,7 @@ JOIN msdb.dbo.restorefile f ON f.restore_history_id = h.restore_history_id"
     assert_eq!(results[1][0]["integrity_check"], "ok");
     assert_eq!(
         results[2],
-        serde_json::json!([{"page_id": 4, "event_type": 4}])
+        serde_json::json!([{"page_id": 12, "event_type": 4}])
     );
     assert_eq!(results[3][0]["restore_type"], "F");
     let texts = texts(&run);

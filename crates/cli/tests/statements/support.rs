@@ -191,6 +191,17 @@ pub(crate) fn flip_bit(path: &Path, at: u64) {
     file.write_all_at(&[byte[0] ^ 4], at).expect("the byte");
 }
 
+/// The pages of a data file of the page engine: without its stamp, which each checkpoint changes.
+pub(crate) fn pages(path: &Path) -> Vec<u8> {
+    let mut bytes = std::fs::read(path).expect("a data file");
+    for extent in bytes.chunks_mut(65536) {
+        if extent.starts_with(b"WLDATA01") {
+            extent.fill(0);
+        }
+    }
+    bytes
+}
+
 /// A database with a table `t` of `rows` rows of 1000 characters.
 pub(crate) fn make_database(path: &Path, rows: u32) {
     let connection = Connection::open(path).expect("a database");

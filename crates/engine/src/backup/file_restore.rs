@@ -24,13 +24,14 @@ use windlass_base::{ExtentNumber, FileId, Guid, PageNumber};
 use super::BackupDescription;
 use super::follow::LogFollower;
 use super::offline::{extents_of, read_log};
-use crate::database::{fingerprint, make_file, refuse_leftovers};
+use crate::database::{make_file, refuse_leftovers};
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, PageRefusal, Result};
 use crate::files::{EXTENT_BYTES, extent_at, locate_extent, locate_page};
 use crate::log::header::{Header, Region};
 use crate::log::record::Record;
 use crate::options::FileSpec;
+use crate::stamps::{Moment, fingerprint};
 use crate::storage::{FileSystem, OpenMode, StorageFile};
 use windlass_base::page::{PAGE_BYTES, checksum};
 
@@ -71,6 +72,8 @@ pub struct FileRestore {
     page_count: u32,
     /// Whether the only file was closed as a plain SQLite file, whose length equals its pages.
     is_plain: bool,
+    /// The last checkpoint, which the files' stamps name.
+    moment: Moment,
     first_file: PathBuf,
     files: Arc<dyn FileSystem>,
     /// By file index.
@@ -120,6 +123,7 @@ impl FileRestore {
             regions: header.regions.clone(),
             page_count: closed.page_count,
             is_plain: is_plain(header),
+            moment: Moment::of(header),
             first_file: header.files[0].path.clone(),
             files,
             staged: BTreeMap::new(),
@@ -207,7 +211,7 @@ impl FileRestore {
         self.follower.check_end()?;
         write_pages(&self.regions, &self.staged, &mut self.pages)?;
         let have_checksums = self.have_checksums()?;
-        for staged in self.staged.values() {
+        for (&index, staged) in &self.staged {
             for &extent in &staged.extents {
                 if !staged.written.is_set(extent) {
                     return Err(self.refused(extent, 0, PageRefusal::NotInSet));
@@ -221,7 +225,10 @@ impl FileRestore {
                 let bytes = u64::from(self.page_count) * PAGE_BYTES as u64;
                 staged.file.set_len(bytes).map_err(fail)?;
             }
-            staged.file.sync().map_err(fail)?;
+            let file = staged.file.as_ref();
+            self.moment
+                .stamp_file(&self.regions, index, file, &staged.path)?;
+            file.sync().map_err(fail)?;
             self.files.sync_folder_of(&staged.path).map_err(fail)?;
         }
         let restored = self.staged.iter().map(|(&index, staged)| RestoredFile {

@@ -75,7 +75,7 @@ pub(super) fn read_log(log: &Arc<dyn StorageFile>, path: &Path) -> Result<Closed
         });
     }
     let mut redone = ExtentMap::default();
-    let Replayed { map, latest } = replay(reader(), &header, path, end, |page, _, _| {
+    let Replayed { map, latest, .. } = replay(reader(), &header, path, end, |page, _, _| {
         redone.set(page.extent());
         Ok(())
     })?;

@@ -20,7 +20,9 @@ use crate::log::record::{Group, Record};
 use crate::log::vlf::divide;
 use crate::log::writer::{AppendError, Log, NoRoom, Resume, zero};
 use crate::options::FileSpec;
+use crate::stamps::Moment;
 use crate::storage::{FileSystem, OpenMode, StorageFile};
+use windlass_base::Guid;
 use windlass_base::page::{PAGE_BYTES, PageNumber};
 
 type Pages = BTreeMap<PageNumber, Box<[u8]>>;
@@ -200,7 +202,8 @@ impl Restore {
         let guid = self.header.guid;
         let writer = Log::resume(Arc::clone(&file), path, guid, vlfs, resume);
         let mut group = Group::default();
-        group.checkpoint(self.end, &[]);
+        let identity = Guid::random();
+        group.checkpoint(self.end, identity, &[]);
         let appended = match writer.append(&group, self.header.sequence, 0) {
             Ok(appended) => appended,
             Err(AppendError::Failed(error)) => return Err(error),
@@ -212,6 +215,13 @@ impl Restore {
             }
         };
         writer.flush_to(appended.end)?;
+        let moment = Moment {
+            guid,
+            position: appended.first,
+            identity,
+        };
+        let (fingerprint, lengths) = moment.mark(&self.data, self.header.page_count)?;
+        self.data.sync()?;
         let (mut specs, mut log_spec) = (self.data.specs(), log.clone());
         if let Some((data, log)) = &self.names {
             for (spec, name) in specs.iter_mut().zip(data) {
@@ -224,6 +234,9 @@ impl Restore {
             name: name.to_owned(),
             epoch: resume.epoch,
             clean: false,
+            fingerprint,
+            lengths,
+            checkpoint_identity: identity,
             redo: appended.first,
             checkpoint: appended.first,
             base: base.unwrap_or_default(),

@@ -1,13 +1,15 @@
 //! Checkpoints of both kinds, and the recovery writer.
 //!
 //! A checkpoint writes dirty pages, then moves the redo start forward: it takes the redo start
-//! under the commit gate, syncs the data files, logs the differential map, stores the header, and
-//! frees the log before the redo start.
+//! under the commit gate, logs the differential map, writes the stamps of the data files, syncs
+//! them, stores the header, and frees the log before the redo start.
 //!
 //! Invariants:
 //! - One checkpoint at a time: [`Checkpointing`] is its lock.
 //! - The redo start is taken before the data files are synced: every page not listed at that point
 //!   was written before, and the sync covers it.
+//! - Stamps name a checkpoint whose record is in the log, and are durable before the header that
+//!   expects them; so are the lengths and the first page that it names.
 //! - If a write failed in the meantime, the redo start does not move.
 //! - An indirect checkpoint visits only entries of this database's lists; its cost does not depend
 //!   on the size of the pool. An automatic one visits every descriptor.
@@ -19,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
+use windlass_base::Guid;
 use windlass_base::PageNumber;
 use windlass_base::panic::contained;
 
@@ -27,6 +30,7 @@ use crate::error::Result;
 use crate::log::record::{Group, MAP_PART_BYTES};
 use crate::log::writer::AppendError;
 use crate::log::{Position, block};
+use crate::stamps::Moment;
 
 /// Pages written between two checks of the lists.
 const BATCH_PAGES: usize = 2048;
@@ -193,12 +197,9 @@ impl Database {
             let redo = self.dirty.redo_start(self.log.end());
             (redo, self.versions.latest(), failures, self.maps.current())
         };
-        self.data.sync().map_err(|error| self.log.fail(error))?;
-        if self.dirty.failures() != failures {
-            return Ok(());
-        }
+        let identity = Guid::random();
         let mut group = Group::default();
-        group.checkpoint(redo, map.bytes());
+        group.checkpoint(redo, identity, map.bytes());
         let appended = loop {
             match self.log.append(&group, latest.sequence, 0) {
                 Ok(appended) => break appended,
@@ -207,9 +208,23 @@ impl Database {
             }
         };
         self.log.flush_to(appended.end)?;
+        let moment = Moment {
+            guid: self.guid,
+            position: appended.first,
+            identity,
+        };
+        // The sync makes durable what this has seen.
+        let (fingerprint, lengths) = moment.mark(&self.data, latest.page_count)?;
+        self.data.sync().map_err(|error| self.log.fail(error))?;
+        if self.dirty.failures() != failures {
+            return Ok(());
+        }
         self.header.write(&self.log, &self.data, |header| {
             header.redo = redo;
             header.checkpoint = appended.first;
+            header.checkpoint_identity = identity;
+            header.fingerprint = fingerprint;
+            header.lengths = lengths;
             header.page_count = latest.page_count;
             header.sequence = latest.sequence;
             header.clean = false;

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_base::{ExtentNumber, Guid, checksum};
+use windlass_base::{ExtentNumber, Guid};
 
 use super::checkpoint::milliseconds;
 use super::{Database, foreign};
@@ -104,16 +104,6 @@ fn begun(files: &dyn FileSystem, path: &Path) -> Result<Option<Arc<dyn StorageFi
             opened.map_err(|error| EngineError::io("open", path, error))?,
         )),
     }
-}
-
-pub(crate) fn fingerprint(file: &dyn StorageFile, path: &Path) -> Result<Fingerprint> {
-    let fail = |error| EngineError::io("read", path, error);
-    let mut head = [0; 100];
-    let length = file.read_at(&mut head, 0).map_err(fail)?;
-    Ok(Fingerprint {
-        length: file.len().map_err(fail)?,
-        checksum: checksum(&head[..length]),
-    })
 }
 
 /// Where the data files of a new database come from.
@@ -295,9 +285,13 @@ impl Database {
             page_count += pages;
             data.push(file);
         }
-        let region = DataFiles::first_region(data.len());
-        let data = DataFiles::new(&request.name, data, vec![region])?;
+        let regions = DataFiles::first_regions(data.len());
+        let data = DataFiles::new(&request.name, data, regions)?;
         data.lock()?;
+        if data.single().is_none() {
+            // For the stamps.
+            data.ensure(page_count)?;
+        }
         let path = &request.log.path;
         let fail = |error| EngineError::io("create", path, error);
         let begun = shared.files.open(path, OpenMode::Begin);
@@ -319,10 +313,12 @@ impl Database {
             sequence: 0,
             redo: Position::default(),
             checkpoint: Position::default(),
+            checkpoint_identity: Guid::default(),
             base: DifferentialBase::default(),
             target_recovery_ms: milliseconds(request.target_recovery_time),
             log: request.log.clone(),
             files: data.specs(),
+            lengths: Vec::new(),
             regions: data.regions(),
             vlfs: divide(LOG_AREA, request.log.size - LOG_AREA),
         };

@@ -59,6 +59,7 @@ use crate::log::header::Header;
 use crate::log::writer::{Log, Resume};
 use crate::options::FileSpec;
 use crate::pool::{DatabaseNumber, PageKey};
+use crate::stamps::fingerprint;
 use crate::storage::{FileSystem, OpenMode, StorageFile, unnamed};
 use crate::versions::{Commit, Versions};
 use windlass_base::page::PAGE_BYTES;
@@ -228,16 +229,31 @@ impl Database {
             let _left = files.discard(&spec.path, file.as_ref());
         }
         named?;
+        let checkpointing = self.checkpointer.lock();
         // The header is stored under the gate, so that no commit uses the new extents before they
         // are durable.
-        let _gate = self.commits.gate();
+        let gate = self.commits.gate();
         let visible = self.versions.pages_visible();
         let added = DataFile {
             spec: spec.clone(),
-            file,
+            file: Arc::clone(&file),
         };
-        self.data.add(added, visible.max(self.header.page_count()));
-        self.header.write(&self.log, &self.data, |_| {})
+        let room = self.data.add(added, visible.max(self.header.page_count()));
+        if room.is_err() {
+            // The first error is the one to report.
+            let _left = files.discard(&spec.path, file.as_ref());
+        }
+        room?;
+        self.header.write(&self.log, &self.data, |header| {
+            // The first file, too, gets its stamp with the next checkpoint.
+            if header.files.len() == 2 {
+                header.lengths.fill(0);
+            }
+        })?;
+        drop(gate);
+        // The file is added; if this checkpoint fails, a later one stamps it.
+        let _stamped = self.advance_redo(&checkpointing);
+        Ok(())
     }
 
     /// Closes the database. All data is then in the data files; a single data file is a plain
@@ -259,7 +275,7 @@ impl Database {
             let outcome = file.set_len(bytes).and_then(|()| file.sync());
             let path = self.data.path(0);
             outcome.map_err(|error| self.log.fail(EngineError::io("cut", &path, error)))?;
-            let fingerprint = create::fingerprint(file.as_ref(), &path)?;
+            let fingerprint = fingerprint(file.as_ref(), &path)?;
             self.header.write(&self.log, &self.data, |header| {
                 header.fingerprint = fingerprint;
                 header.clean = true;
@@ -277,7 +293,7 @@ impl Database {
 }
 
 pub use create::{NewDatabase, complete_creation};
-pub(crate) use create::{Origin, fingerprint, make_file};
+pub(crate) use create::{Origin, make_file};
 pub(crate) use foreign::refuse_leftovers;
 
 /// Opens the data files listed in a header, at other paths if `paths` is given.

@@ -230,7 +230,7 @@ impl PageRestore {
         let database = Arc::clone(&self.database);
         let writer = database.writer.take_within(patience);
         let writer = writer.ok_or_else(|| database.busy())?;
-        let _checkpointing = database.checkpointer.lock();
+        let checkpointing = database.checkpointer.lock();
         database.check_online()?;
         // The checkpoint of a backup that starts now waits for this lock before the backup copies
         // anything.
@@ -256,6 +256,8 @@ impl PageRestore {
         }
         if self.pages.contains_key(&PageNumber::FIRST) {
             database.note_checksums(&writer, database.versions.latest().page_count)?;
+            // The header knows its first bytes.
+            database.advance_redo(&checkpointing)?;
         }
         Ok(self.pages.len() as u64)
     }

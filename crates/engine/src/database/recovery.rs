@@ -19,16 +19,17 @@ use super::read::Checksum;
 use super::{Database, create, foreign, open_files};
 use crate::differential::DifferentialMaps;
 use crate::error::{EngineError, OtherDatabase, Result};
-use crate::files::{DataFiles, page_count_of};
+use crate::files::{DataFile, DataFiles};
 use crate::instance::Shared;
 use crate::log::Position;
-use crate::log::header::{Fingerprint, Header};
+use crate::log::header::Header;
 use crate::log::reader::{LogEnd, LogReader, find_end, load_sequences};
 use crate::log::record::Record;
 use crate::log::replay::{Replayed, replay};
 use crate::log::writer::Resume;
 use crate::options::OpenDatabase;
 use crate::pool::{Change, DatabaseNumber};
+use crate::stamps;
 use crate::storage::{OpenMode, SECTOR_BYTES, StorageFile};
 use crate::versions::Versions;
 use windlass_base::page::{ExtentNumber, PAGE_BYTES, PageNumber};
@@ -74,14 +75,11 @@ impl Database {
         if header.clean && data.single().is_some() {
             foreign::refuse_leftovers(shared.files.as_ref(), &data.path(0))?;
         }
-        let reader = LogReader::new(
-            Arc::clone(&log_file),
-            path,
-            header.guid,
-            &header.vlfs,
-            header.redo,
-        );
-        let end = find_end(reader, header.redo)?;
+        let from = |header: &Header| {
+            let file = Arc::clone(&log_file);
+            LogReader::new(file, path, header.guid, &header.vlfs, header.redo)
+        };
+        let end = find_end(from(&header), header.redo)?;
         if end.position <= header.checkpoint {
             return Err(EngineError::Corrupt {
                 path: path.clone(),
@@ -91,15 +89,16 @@ impl Database {
                 ),
             });
         }
+        stamps::check(&header, &data, from(&header), end.position)?;
         rewrite(log_file.as_ref(), slot)
             .and_then(|()| rewrite_log(log_file.as_ref(), &header, end))
             .and_then(|()| settle(log_file.as_ref(), &mut header, end))
             .map_err(|error| EngineError::io("write", path, error))?;
+        rewrite_ends(&data)?;
         let page_count = reopened_pages(&header, &data)?;
         let current = Header {
             name: request.name.clone(),
             clean: false,
-            fingerprint: Fingerprint::default(),
             ..header.clone()
         };
         let resume = Resume {
@@ -122,7 +121,7 @@ impl Database {
         };
         let (reader, end) = (self.log.reader(header.redo), self.log.end());
         let path = &header.log.path;
-        let Replayed { map, latest } =
+        let Replayed { map, latest, .. } =
             replay(reader, &header, path, end, |page, group, record| {
                 self.redo(page, group, record)
             })?;
@@ -220,6 +219,20 @@ fn rewrite_log(file: &dyn StorageFile, header: &Header, end: LogEnd) -> std::io:
     Ok(())
 }
 
+/// Rewrites the first and the last sector of each data file: the next header names their first bytes
+/// and their lengths, which the sync before it must make durable.
+fn rewrite_ends(data: &DataFiles) -> Result<()> {
+    let sector = SECTOR_BYTES as u64;
+    for DataFile { spec, file } in data.all().0 {
+        let outcome = file.len().and_then(|length| {
+            rewrite(file.as_ref(), 0..sector.min(length))?;
+            rewrite(file.as_ref(), length.saturating_sub(sector)..length)
+        });
+        outcome.map_err(|error| EngineError::io("write", &spec.path, error))?;
+    }
+    Ok(())
+}
+
 /// Makes the recovered state durable, wipes everything after the end, and starts a new epoch.
 fn settle(file: &dyn StorageFile, header: &mut Header, end: LogEnd) -> std::io::Result<()> {
     for vlf in &mut header.vlfs {
@@ -257,6 +270,27 @@ fn was_changed(header: &Header, database: &Database) -> Result<bool> {
     let Some(file) = database.data.single() else {
         return Ok(false);
     };
-    let now = create::fingerprint(file.as_ref(), &database.data.path(0))?;
+    let now = stamps::fingerprint(file.as_ref(), &database.data.path(0))?;
     Ok(now != header.fingerprint)
+}
+
+/// The number of pages in a file of this length; `None` if they are not whole, or too many for a
+/// database.
+fn page_count_of(bytes: u64) -> Option<u32> {
+    let page_bytes = PAGE_BYTES as u64;
+    let is_whole = bytes.is_multiple_of(page_bytes);
+    u32::try_from(bytes / page_bytes).ok().filter(|_| is_whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_more_pages_than_a_database_can_have_is_not_taken_for_a_small_one() {
+        assert_eq!(page_count_of(9 << 13), Some(9));
+        assert_eq!(page_count_of((9 << 13) + 1), None);
+        assert_eq!(page_count_of(u64::from(u32::MAX) << 13), Some(u32::MAX));
+        assert_eq!(page_count_of((1 << 45) + (9 << 13)), None);
+    }
 }

@@ -97,6 +97,8 @@ impl StoredHeader {
 
 fn refresh(header: &mut Header, log: &Log, data: &DataFiles) {
     header.files = data.specs();
+    // A file that was added since the last checkpoint is new.
+    header.lengths.resize(header.files.len(), 0);
     header.regions = data.regions();
     header.vlfs = log.vlfs();
 }

@@ -43,13 +43,15 @@ pub struct DifferentialBase {
     pub first_lsn: Lsn,
 }
 
-/// What changes when another program writes to a data file.
+/// What changes when another program writes to the only data file, or another copy takes its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Fingerprint {
     /// Length of the file, bytes.
     pub(crate) length: u64,
-    /// Of its first 100 bytes.
+    /// Of its first 100 bytes, missing ones as zeros.
     pub(crate) checksum: u64,
+    /// SQLite's change counter in them.
+    pub(crate) change_counter: u32,
 }
 
 /// Everything durable about a database besides pages and log records.
@@ -61,7 +63,7 @@ pub(crate) struct Header {
     pub(crate) epoch: u32,
     /// Set by a clean close, when the pool has no pages and the log has nothing to replay.
     pub(crate) clean: bool,
-    /// Of the only data file, after a clean close.
+    /// Of the only data file, at the last checkpoint or clean close.
     pub(crate) fingerprint: Fingerprint,
     pub(crate) page_count: u32,
     pub(crate) sequence: u64,
@@ -69,11 +71,15 @@ pub(crate) struct Header {
     pub(crate) redo: Position,
     /// Position of the group of the last checkpoint.
     pub(crate) checkpoint: Position,
+    /// Identity of the last checkpoint.
+    pub(crate) checkpoint_identity: Guid,
     pub(crate) base: DifferentialBase,
     /// 0: automatic checkpoints.
     pub(crate) target_recovery_ms: u64,
     pub(crate) log: FileSpec,
     pub(crate) files: Vec<FileSpec>,
+    /// For each data file, the bytes that it had at least at the last checkpoint; it is never shorter.
+    pub(crate) lengths: Vec<u64>,
     pub(crate) regions: Vec<Region>,
     pub(crate) vlfs: Vec<Vlf>,
 }
@@ -90,10 +96,12 @@ impl Header {
         out.u8(u8::from(self.clean));
         out.u64(self.fingerprint.length);
         out.u64(self.fingerprint.checksum);
+        out.u32(self.fingerprint.change_counter);
         out.u32(self.page_count);
         out.u64(self.sequence);
         out.u64(self.redo.0);
         out.u64(self.checkpoint.0);
+        out.guid(self.checkpoint_identity);
         out.guid(self.base.set);
         out.0.extend_from_slice(&self.base.first_lsn.to_stored());
         out.u64(self.target_recovery_ms);
@@ -101,6 +109,10 @@ impl Header {
         out.u16(self.files.len() as u16);
         for file in &self.files {
             write_spec(&mut out, file);
+        }
+        out.u16(self.lengths.len() as u16);
+        for &length in &self.lengths {
+            out.u64(length);
         }
         out.u16(self.regions.len() as u16);
         for region in &self.regions {
@@ -153,11 +165,13 @@ impl Header {
             fingerprint: Fingerprint {
                 length: input.u64()?,
                 checksum: input.u64()?,
+                change_counter: input.u32()?,
             },
             page_count: input.u32()?,
             sequence: input.u64()?,
             redo: Position(input.u64()?),
             checkpoint: Position(input.u64()?),
+            checkpoint_identity: input.guid()?,
             base: DifferentialBase {
                 set: input.guid()?,
                 first_lsn: Lsn::from_stored(input.array()?),
@@ -165,6 +179,7 @@ impl Header {
             target_recovery_ms: input.u64()?,
             log: read_spec(input)?,
             files: list(input, read_spec)?,
+            lengths: list(input, read_length)?,
             regions: list(input, |input| {
                 Some(Region {
                     first_extent: ExtentNumber(input.u32()?),
@@ -242,6 +257,10 @@ fn write_spec(out: &mut Writer, spec: &FileSpec) {
     out.u64(spec.max_size.unwrap_or(0));
 }
 
+fn read_length(input: &mut Reader<'_>) -> Option<u64> {
+    input.u64()
+}
+
 fn read_spec(input: &mut Reader<'_>) -> Option<FileSpec> {
     let logical_name = String::from_utf8(input.text()?.to_vec()).ok()?;
     let path = PathBuf::from(std::ffi::OsString::from_vec(input.text()?.to_vec()));
@@ -276,11 +295,13 @@ mod tests {
             fingerprint: Fingerprint {
                 length: 8192,
                 checksum: 5,
+                change_counter: 6,
             },
             page_count: 9,
             sequence: 11,
             redo: Position::new(2, 3),
             checkpoint: Position::new(2, 7),
+            checkpoint_identity: Guid::from_stored([6; 16]),
             base: DifferentialBase {
                 set: Guid::from_stored([5; 16]),
                 first_lsn: Position::new(1, 1).lsn(1),
@@ -288,6 +309,7 @@ mod tests {
             target_recovery_ms: 60_000,
             log: FileSpec::log("l", "/l"),
             files: vec![FileSpec::data("a", "/a"), FileSpec::data("b", "/b")],
+            lengths: vec![8192, 65536],
             regions: vec![Region {
                 first_extent: ExtentNumber(0),
                 files: vec![(0, FileExtent(0)), (1, FileExtent(0))],

@@ -5,6 +5,7 @@
 //! torn has a whole image in the log before any byte ranges.
 
 use super::Position;
+use windlass_base::Guid;
 use windlass_base::bytes::{Reader, Writer};
 use windlass_base::page::{PAGE_BYTES, PageNumber};
 
@@ -43,6 +44,8 @@ pub(crate) enum Record<'a> {
     Checkpoint {
         /// First position that recovery needs.
         redo: Position,
+        /// Its identity, which the stamps of the data files repeat.
+        identity: Guid,
     },
     /// The bytes of the differential map that are not zero.
     MapPart {
@@ -108,10 +111,11 @@ impl Group {
         });
     }
 
-    pub(crate) fn checkpoint(&mut self, redo: Position, map: &[u8]) {
+    pub(crate) fn checkpoint(&mut self, redo: Position, identity: Guid, map: &[u8]) {
         self.record(|out| {
             out.u8(CHECKPOINT);
             out.u64(redo.0);
+            out.guid(identity);
         });
         for (index, part) in map.chunks(MAP_PART_BYTES).enumerate() {
             if part.iter().any(|&byte| byte != 0) {
@@ -195,6 +199,7 @@ impl<'a> Records<'a> {
             },
             CHECKPOINT => Record::Checkpoint {
                 redo: Position(input.u64()?),
+                identity: input.guid()?,
             },
             MAP_PART => Record::MapPart {
                 first: input.u32()?,

@@ -14,13 +14,15 @@ use super::record::{Record, Records};
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, Result};
 use crate::versions::Commit;
-use windlass_base::PageNumber;
+use windlass_base::{Guid, PageNumber};
 
 /// The state that the log leads to.
 #[derive(Debug)]
 pub(crate) struct Replayed {
     pub(crate) map: ExtentMap,
     pub(crate) latest: Commit,
+    /// Position and identity of the header's checkpoint, and of those after it.
+    pub(crate) checkpoints: Vec<(Position, Guid)>,
 }
 
 /// Reads the complete groups before `end`. Calls `on_page` with each record of a page and the
@@ -37,6 +39,7 @@ pub(crate) fn replay(
         sequence: header.sequence,
         page_count: header.page_count,
     };
+    let mut checkpoints = Vec::new();
     let mut group = header.redo;
     while let Some((block, bytes)) = reader.next()? {
         if block.position >= end {
@@ -65,12 +68,20 @@ pub(crate) fn replay(
                         page_count,
                     };
                 }
-                Record::Checkpoint { .. } if group == header.checkpoint => {
-                    map = ExtentMap::default();
+                Record::Checkpoint { identity, .. } => {
+                    if group == header.checkpoint {
+                        map = ExtentMap::default();
+                    }
+                    if group >= header.checkpoint {
+                        checkpoints.push((group, identity));
+                    }
                 }
-                Record::Checkpoint { .. } => {}
             }
         }
     }
-    Ok(Replayed { map, latest })
+    Ok(Replayed {
+        map,
+        latest,
+        checkpoints,
+    })
 }

@@ -141,11 +141,14 @@ pub(crate) fn restore(set: &Set, folder: &Path) -> Arc<Database> {
         .unwrap()
 }
 
-/// The place of a page: two files alternate with extents of 8 pages.
+/// The place of a page: two files alternate with extents of 8 pages. The first one has a stamp behind
+/// its first extent, the other before it.
 pub(crate) fn place(page: u32) -> FilePage {
     let (extent, within) = ((page - 1) / 8, (page - 1) % 8);
+    let is_first = extent % 2 == 0;
+    let stamp = u32::from(extent > 0);
     FilePage {
-        file_id: FileId(if extent % 2 == 0 { 1 } else { 3 }),
-        page: u64::from(extent / 2 * 8 + within),
+        file_id: FileId(if is_first { 1 } else { 3 }),
+        page: u64::from((extent / 2 + stamp) * 8 + within),
     }
 }

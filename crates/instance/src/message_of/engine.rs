@@ -59,6 +59,12 @@ pub(crate) fn engine_message(error: &EngineError) -> Message {
                 table::restore_page_error(page.file_id, page.page, database)
             }
         },
+        EngineError::FilesDiffer { path, why } => table::files_do_not_match(path.display(), why),
+        EngineError::FileTooShort {
+            path,
+            found,
+            expected,
+        } => table::file_size_incorrect(path.display(), found, expected),
         EngineError::Panicked(panicked) => defect_message(panicked),
         EngineError::PagesChanged { .. } => table::subset_in_simple_recovery(),
         EngineError::NotTheBase { .. } => table::other_recovery_path(),
