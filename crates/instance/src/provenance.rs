@@ -5,12 +5,14 @@ use std::path::Path;
 use windlass_base::Guid;
 use windlass_catalog::provenance::{databases, distinct_names};
 use windlass_catalog::{DatabaseRecord, Provenance};
-use windlass_media::SetConfiguration;
+use windlass_media::{SetConfiguration, SourceKind};
 use windlass_source::sqlite::FileIdentity;
 
-/// The database that a set is of.
+/// The database that a set is of. The files of a copied set are the backup's, not the database's: there the server
+/// tells databases of one name apart.
 pub fn of_set(set: &SetConfiguration) -> Provenance {
-    let first = set.files.first();
+    let is_copy = set.source_kind == SourceKind::SqlServer;
+    let first = set.files.first().filter(|_| !is_copy);
     Provenance {
         family_guid: set.family_guid,
         database_guid: set.database_guid,

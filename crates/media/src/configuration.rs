@@ -224,6 +224,8 @@ records! {
         0x3D is_damaged: bool,
         /// Results of checks of the content before the copy.
         0x3E seen: Seen,
+        /// Of a copy of another program's set: the identity of that set, by which others name it.
+        0x3F original_guid: Option<Guid>,
         /// Version of the program: major.
         0x40 software_major: u8,
         /// Version of the program: minor.

@@ -92,6 +92,22 @@ impl Stored for Guid {
     }
 }
 
+/// Of something that need not exist; never the nil GUID.
+impl Stored for Option<Guid> {
+    fn store(&self, out: &mut Vec<u8>) {
+        self.unwrap_or(Guid::NIL).store(out);
+    }
+
+    fn load(bytes: &[u8]) -> Option<Self> {
+        let guid = Guid::load(bytes)?;
+        (!guid.is_nil()).then_some(Some(guid))
+    }
+
+    fn is_left_out(&self) -> bool {
+        self.is_none()
+    }
+}
+
 impl Stored for Lsn {
     fn store(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_stored());

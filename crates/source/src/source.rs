@@ -91,6 +91,8 @@ pub struct Position {
 /// What a backup set says of itself that is a copy of another one, made elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiedSet {
+    /// Identity of the original; the copy has its own.
+    pub guid: Guid,
     pub set_type: SetType,
     pub is_copy_only: bool,
     pub has_checksums: bool,

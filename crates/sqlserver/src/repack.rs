@@ -340,6 +340,7 @@ fn copied(listing: &SetListing, is_damaged: bool) -> CopiedSet {
     let (header, found) = (&listing.header, listing.configuration());
     let kind = found.map_or(BackupType::Database, |found| found.backup_type);
     CopiedSet {
+        guid: header.guid,
         set_type: match kind {
             BackupType::Log => SetType::Log,
             kind if kind.is_differential() => SetType::Differential,

@@ -17,7 +17,8 @@
 //! the caller says which ones are meant.
 //!
 //! Rules:
-//! 1. A full backup needs no other set. A differential is based on the full backup with its base's GUID.
+//! 1. A full backup needs no other set. A differential is based on the full backup with its base's GUID; a copy
+//!    of one of SQL Server on a copy of that backup, because copies have GUIDs of their own.
 //!    A log backup continues any state of its family and recovery fork whose end lies within its log.
 //! 2. A set is restorable if it has no obstacle of its own and the set it is based on is restorable.
 //! 3. The newer of two states is the one whose backup began after the other had finished; if they
@@ -120,12 +121,14 @@ impl<'a> Chains<'a> {
     }
 
     fn stand_on_bases(&mut self) {
-        let mut fulls: BTreeMap<Guid, usize> = BTreeMap::new();
+        // Copies of sets of SQL Server are based on copies.
+        let mut fulls: BTreeMap<(bool, Guid), usize> = BTreeMap::new();
         for (index, set) in self.sets.iter().enumerate() {
             if set.kind != SetType::Full {
                 continue;
             }
-            let known = fulls.entry(set.set_guid).or_insert(index);
+            let name = (set.original_guid.is_some(), set.name_as_base());
+            let known = fulls.entry(name).or_insert(index);
             // Of several copies, prefers one that can be restored.
             if self.verdicts[*known].is_err() && self.verdicts[index].is_ok() {
                 *known = index;
@@ -136,7 +139,7 @@ impl<'a> Chains<'a> {
                 continue;
             }
             let base = set.base.unwrap_or(Guid::NIL);
-            let found = fulls.get(&base).copied();
+            let found = fulls.get(&(set.original_guid.is_some(), base)).copied();
             self.before[index] = found;
             if self.verdicts[index].is_ok() {
                 self.verdicts[index] = match found {

@@ -65,6 +65,8 @@ fn utc_seconds(moment: Moment, time_zone: i32) -> i64 {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainSet {
     pub set_guid: Guid,
+    /// Of a copy of a SQL Server backup set: the identity of that set.
+    pub original_guid: Option<Guid>,
     /// Shared by a database and everything restored from its backups.
     pub family_guid: Guid,
     /// The recovery fork: a log backup continues only states of its own fork.
@@ -97,6 +99,7 @@ impl ChainSet {
         };
         Self {
             set_guid: set.set_guid,
+            original_guid: set.original_guid,
             family_guid: set.family_guid,
             fork: set.recovery_fork_guid,
             kind: set.set_type,
@@ -141,6 +144,7 @@ impl ChainSet {
         };
         Some(Self {
             set_guid: past.set_guid.unwrap_or(Guid::NIL),
+            original_guid: None,
             family_guid: past.of.family_guid,
             fork: past.recovery_fork.unwrap_or(Guid::NIL),
             kind,
@@ -165,6 +169,18 @@ impl ChainSet {
             started: times.started.max(at_least),
             finished: times.finished.max(at_least),
         })
+    }
+
+    /// The GUID by which differentials name it as their base. Copies of sets of SQL Server name originals.
+    pub fn name_as_base(&self) -> Guid {
+        self.original_guid.unwrap_or(self.set_guid)
+    }
+
+    /// Whether it is a full backup on which `differential` is based.
+    pub fn is_base_of(&self, differential: &Self) -> bool {
+        self.kind == SetType::Full
+            && differential.base == Some(self.name_as_base())
+            && differential.original_guid.is_some() == self.original_guid.is_some()
     }
 
     /// Whether it can be a differential base.

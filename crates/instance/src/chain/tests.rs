@@ -24,6 +24,7 @@ fn lsn(block: u32) -> Lsn {
 fn set(kind: SetType, number: u8, time: u32, base: Option<u8>) -> ChainSet {
     ChainSet {
         set_guid: guid(number),
+        original_guid: None,
         family_guid: guid(200),
         fork: guid(201),
         kind,
@@ -230,7 +231,7 @@ fn sets_of(seeds: &[Seed]) -> Vec<ChainSet> {
 fn follows(before: &ChainSet, after: &ChainSet) -> bool {
     match after.kind {
         SetType::Full => false,
-        SetType::Differential => before.kind == Full && after.base == Some(before.set_guid),
+        SetType::Differential => before.is_base_of(after),
         SetType::Log => (after.first_lsn..=after.last_lsn).contains(&before.last_lsn),
     }
 }
@@ -306,6 +307,30 @@ fn what_may_be_a_base_is_full_and_no_copy() {
     assert!(!copy.can_be_base());
     assert!(!set(Differential, 2, 2, Some(1)).can_be_base());
     assert!(!log(3, 1, 2).can_be_base());
+}
+
+#[test]
+fn a_copied_differential_is_based_on_a_copy_of_its_base_and_on_nothing_else_of_that_guid() {
+    let copy = |set: ChainSet, own: u8| ChainSet {
+        original_guid: Some(set.set_guid),
+        set_guid: guid(own),
+        ..set
+    };
+    let full = copy(set(Full, 1, 1, None), 11);
+    let differential = copy(set(Differential, 2, 2, Some(1)), 12);
+    let damaged = ChainSet {
+        obstacle: Some(Obstacle::Damaged),
+        ..copy(set(Full, 1, 1, None), 13)
+    };
+    let sets = [damaged, full.clone(), differential.clone()];
+    let chains = Chains::of(&sets);
+    assert_eq!(chains.path(2), Ok(vec![1, 2]));
+    assert_eq!(chains.newest(|_| true), Some(2));
+    // A set of Windlass that has the GUID of SQL Server's, and the reverse.
+    let foreign = [set(Full, 1, 1, None), differential];
+    assert!(Chains::of(&foreign).verdict(1).is_err());
+    let foreign = [full, set(Differential, 2, 2, Some(1))];
+    assert!(Chains::of(&foreign).verdict(1).is_err());
 }
 
 #[test]

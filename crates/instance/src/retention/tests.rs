@@ -47,6 +47,7 @@ fn found_set() -> FoundSet {
     FoundSet {
         chain: ChainSet {
             set_guid: Guid::random(),
+            original_guid: None,
             family_guid: Guid::NIL,
             fork: Guid::NIL,
             kind: SetType::Full,
@@ -116,6 +117,7 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
         media[medium].sets.push(FoundSet {
             chain: ChainSet {
                 set_guid,
+                original_guid: None,
                 family_guid: families[database],
                 fork: families[database],
                 kind,

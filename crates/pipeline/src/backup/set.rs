@@ -98,6 +98,7 @@ pub(super) fn describe_copy(
         Some(text) => text.clone(),
         None => copied.to_owned(),
     };
+    set.original_guid = Some(copied.guid).filter(|guid| !guid.is_nil());
     set.set_type = copied.set_type;
     set.is_copy_only = copied.is_copy_only;
     set.has_checksums = copied.has_checksums;

@@ -280,8 +280,7 @@ fn needs(media: &[FoundMedia], decisions: &[Decision]) -> Vec<BTreeSet<usize>> {
         let mut staying: BTreeSet<usize> = relied_on.clone().map(|(medium, ..)| *medium).collect();
         // The base of a differential may be a backup of the database from which this one was restored.
         for (.., set) in relied_on {
-            let base =
-                |other: &&(usize, usize, &FoundSet)| set.chain.base == Some(other.2.chain.set_guid);
+            let base = |other: &&(usize, usize, &FoundSet)| other.2.chain.is_base_of(&set.chain);
             let bases = places.iter().filter(base).filter(is_relied_on);
             staying.extend(bases.map(|(medium, ..)| *medium));
         }

@@ -331,8 +331,8 @@ impl Inventory {
         let groups = databases(&of);
         let is_base = |index: usize, own: &[usize]| {
             let mut others = (0..meant.len()).filter(|other| !own.contains(other));
-            let set = &self.found[meant[index]].set;
-            others.any(|other| self.chain[meant[other]].base == Some(set.set_guid))
+            let set = &self.chain[meant[index]];
+            others.any(|other| set.is_base_of(&self.chain[meant[other]]))
         };
         let own = groups
             .iter()
