@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use windlass_bak::{CopiedFamily, Original};
+use windlass_io::own;
 use windlass_source::{Recovery, RestoreTarget};
 
 use crate::target::FileTarget;
@@ -55,8 +56,12 @@ impl Unpacking {
     /// Creates the files, one for each family.
     ///
     /// # Errors
-    /// A file exists and is not to be replaced, or cannot be created.
+    /// A file exists and is not to be replaced, or cannot be created; or SQLite would apply a log that was left
+    /// beside it.
     pub fn begin(paths: BTreeMap<u16, PathBuf>, replace: bool) -> Result<Self, Error> {
+        for path in paths.values() {
+            own::refuse_left_log(path).map_err(|error| Error::file(path, error))?;
+        }
         if let Some(primary) = paths.values().next()
             && complete(primary)?
             && !replace

@@ -320,3 +320,48 @@ fn a_flipped_bit_on_the_media_is_found_before_the_file_gets_its_name() {
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+#[test]
+fn a_copied_differential_finds_its_copied_base_and_both_are_kept() {
+    let name = |kind: &str| format!("sql2016_BackupTestDb_{kind}.bak");
+    let (Some(full), Some(differential)) = (sample(&name("full")), sample(&name("diff"))) else {
+        return;
+    };
+    let place = Place::new();
+    std::fs::create_dir(place.path("d")).expect("a folder");
+    let check = ["check", "--media", "d", "--rpo", "1000000h"];
+    place.succeed(&["repack", &differential, "--to", "d/diff.wl"]);
+    let alone = place.run(&check);
+    assert_eq!(alone.code, Some(2), "{}", alone.out);
+    place.succeed(&["repack", &full, "--to", "d/full.wl"]);
+    let both = place.run(&check);
+    assert_eq!(both.code, Some(0), "{}", both.out);
+    let kept = place.run(&["expire", "d", "--last", "1", "--delete"]);
+    assert_eq!(kept.code, Some(0), "{}{}", kept.out, kept.err);
+    // The same again, elsewhere: they are copies of one set, and either one serves.
+    place.succeed(&["repack", &full, "--to", "d/again.wl"]);
+    place.succeed(&["expire", "d", "--last", "1", "--delete"]);
+    assert!(place.path("d/diff.wl").exists());
+    let either = ["d/full.wl", "d/again.wl"].map(|name| place.path(name).exists());
+    assert!(either.contains(&true));
+    let left = place.run(&check);
+    assert_eq!(left.code, Some(0), "{}", left.out);
+}
+
+#[test]
+fn an_unpack_refuses_a_name_beside_which_a_log_was_left() {
+    let Some(file) = sample("sql2016_BackupTestDb_log.bak") else {
+        return;
+    };
+    let place = Place::new();
+    place.succeed(&["repack", &file, "--to", "x.wl"]);
+    for left in ["x.db-wal", "x.db-journal"] {
+        std::fs::write(place.path(left), "left").expect("a file");
+        let refused = place.run(&["unpack", "x.wl", "--to", "x.db"]);
+        assert_eq!(refused.code, Some(1), "{}", refused.out);
+        assert!(refused.err.contains(left), "{}", refused.err);
+        assert!(!place.path("x.db").exists());
+        std::fs::remove_file(place.path(left)).expect("it");
+    }
+    place.succeed(&["unpack", "x.wl", "--to", "x.db"]);
+}
