@@ -1,6 +1,8 @@
 //! Media with missing parts: no command calls them valid, and a run that continues after errors reports
 //! what is lost.
 
+use std::os::unix::fs::FileExt as _;
+
 use windlass_media::craft::{Medium, Set};
 
 use crate::support::{Place, make_database};
@@ -114,4 +116,27 @@ fn whoever_carries_on_after_an_error_learns_every_stretch_that_is_lost_and_does_
         [4035, 3184, 3014, 3189, 3189, 3013]
     );
     assert!(place.path("other-lost.db").exists() && !place.path("stopped.db").exists());
+}
+
+#[test]
+fn an_old_set_that_is_damaged_in_a_sparse_copy_fails_no_append() {
+    let (place, content) = place();
+    write(&place, "old.bak", &Set::full("long", &content));
+    let medium = std::fs::read(place.path("old.bak")).expect("the medium");
+    let at = medium
+        .windows(200)
+        .position(|window| window == &content[..200]);
+    // A file system's page of the payload is a hole now.
+    let from = at.expect("the first extent").next_multiple_of(4096);
+    let sparse = std::fs::File::create(place.path("old.bak")).expect("the medium");
+    sparse.set_len(medium.len() as u64).expect("its length");
+    sparse.write_all_at(&medium[..from], 0).expect("its start");
+    let rest = from + 8192;
+    sparse
+        .write_all_at(&medium[rest..], rest as u64)
+        .expect("its rest");
+    drop(sparse);
+    place.succeed(&["backup", "long.db", "--to", "old.bak"]);
+    let verified = |set: &str| place.run(&["verify", "old.bak", "--set", set]).code;
+    assert_eq!((verified("1"), verified("2")), (Some(1), Some(0)));
 }
