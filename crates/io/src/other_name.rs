@@ -7,13 +7,13 @@
 //!
 //! Source: proc(5), `/proc/PID/mountinfo` and `/proc/PID/fdinfo`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxAttributes, StatxFlags};
 
@@ -85,23 +85,76 @@ fn is_mounted(path: &Path, device: u64, table: &[u8]) -> bool {
 }
 
 /// Whether a folder above the file is the layer that a mounted overlay writes to, by whatever name. Lower layers
-/// are never written through the mount. Relative names of layers are not resolved.
+/// are never written through the mount.
 fn is_in_layer(path: &Path, table: &[u8]) -> bool {
     let folder = |path: &Path| {
         let found = std::fs::metadata(path).ok()?;
         Some((found.dev(), found.ino()))
     };
     let lines = table.split(|byte| *byte == b'\n');
-    let written: Vec<_> = lines
-        .filter_map(written_layer)
-        .filter_map(|layer| folder(&layer))
+    let layers: Vec<(PathBuf, MountLine)> = lines.filter_map(written_layer).collect();
+    let (absolute, relative): (Vec<_>, Vec<_>) =
+        layers.iter().partition(|(layer, _)| layer.is_absolute());
+    let written: Vec<_> = absolute
+        .into_iter()
+        .filter_map(|(layer, _)| folder(layer))
         .collect();
     let mut above = path.ancestors().skip(1).filter_map(folder);
-    !written.is_empty() && above.any(|folder| written.contains(&folder))
+    if !written.is_empty() && above.any(|folder| written.contains(&folder)) {
+        return true;
+    }
+    let mut relative = relative.into_iter();
+    relative.any(|(layer, overlay)| may_be_in(path, layer, overlay, table))
 }
 
-/// The upper layer of an overlay with an absolute path, by its line in the table of mounts.
-fn written_layer(line: &[u8]) -> Option<PathBuf> {
+/// Whether a file may be in a layer of an overlay whose name is relative to a folder that nobody knows any more:
+/// by its name, or because the overlay shows a file like it.
+fn may_be_in(path: &Path, layer: &Path, overlay: &MountLine, table: &[u8]) -> bool {
+    let mount = mount_line(path, table);
+    if mount
+        .as_ref()
+        .is_some_and(|mount| mount.device == overlay.device)
+    {
+        return false;
+    }
+    let point = Path::new(OsStr::from_bytes(&overlay.point));
+    let mut own = vec![path.to_owned()];
+    // The layer, or a folder in it, may be mounted here as well.
+    own.extend(mount.and_then(|mount| mount.inside(path)));
+    let is_up = |part: &Component<'_>| *part == Component::ParentDir;
+    let rest = layer.components().collect::<Vec<_>>();
+    let named = rest.rsplit(is_up).next().unwrap_or_default();
+    let named: PathBuf = named
+        .iter()
+        .filter(|part| **part != Component::CurDir)
+        .collect();
+    let mut above = own.iter().flat_map(|own| own.ancestors().skip(1));
+    if above.any(|folder| folder.ends_with(&named)) {
+        return true;
+    }
+    let looks = |path: &Path| {
+        let found = std::fs::metadata(path)?;
+        let times = (
+            found.mtime(),
+            found.mtime_nsec(),
+            found.ctime(),
+            found.ctime_nsec(),
+        );
+        io::Result::Ok((found.len(), found.mode(), times))
+    };
+    let shows = |below: &Path| {
+        // Whoever writes to the file changes it between two looks.
+        (0..3).any(|_| matches!((looks(path), looks(&point.join(below))), (Ok(a), Ok(b)) if a == b))
+    };
+    let mut below = own.iter().flat_map(|own| {
+        let above = own.ancestors().skip(1);
+        above.filter_map(|folder| own.strip_prefix(folder).ok())
+    });
+    looks(point).is_err() || below.any(shows)
+}
+
+/// The upper layer of an overlay, as its line in the table of mounts names it, and that line.
+fn written_layer(line: &[u8]) -> Option<(PathBuf, MountLine)> {
     let separator = b" - overlay ";
     line.windows(separator.len())
         .find(|part| part == separator)?;
@@ -109,7 +162,7 @@ fn written_layer(line: &[u8]) -> Option<PathBuf> {
     let mut options = options.split(|byte| *byte == b',');
     let upper = options.find_map(|option| option.strip_prefix(b"upperdir="))?;
     let upper = PathBuf::from(OsString::from_vec(unescaped(upper)));
-    upper.is_absolute().then_some(upper)
+    Some((upper, MountLine::parse(line)?))
 }
 
 /// What the kernel says since Linux 5.8.
@@ -142,6 +195,13 @@ impl MountLine {
             root: unescaped(words.next()?),
             point: unescaped(words.next()?),
         })
+    }
+
+    /// The path of a file below the mount in its file system.
+    fn inside(&self, path: &Path) -> Option<PathBuf> {
+        let point = Path::new(OsStr::from_bytes(&self.point));
+        let root = Path::new(OsStr::from_bytes(&self.root));
+        Some(root.join(path.strip_prefix(point).ok()?))
     }
 
     /// Whether `path` would be that mounted file if the mount were not there: a mount of a file onto
@@ -227,7 +287,42 @@ mod tests {
             assert_eq!(is_in_layer(&path, table.as_bytes()), is_in, "{inside}");
         }
         let line = b"31 29 0:40 / /m rw - overlay o rw,lowerdir=a,upperdir=/my\\040up,workdir=w";
-        assert_eq!(written_layer(line), Some(PathBuf::from("/my up")));
+        let (layer, overlay) = written_layer(line).unwrap();
+        assert_eq!(
+            (layer, &*overlay.point),
+            (PathBuf::from("/my up"), &b"/m"[..])
+        );
+    }
+
+    #[test]
+    fn a_file_that_may_be_in_a_written_layer_of_a_relative_name_has_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for made in ["c/up/data", "link/data", "merged/data", "other/data"] {
+            std::fs::create_dir_all(path(made)).unwrap();
+        }
+        for file in ["c/up/data/s.db", "link/data/s.db", "other/data/s.db"] {
+            std::fs::write(path(file), file).unwrap();
+        }
+        // What the overlay shows of a layer whose name says nothing.
+        std::fs::hard_link(path("link/data/s.db"), path("merged/data/s.db")).unwrap();
+        let table = |upper: &str, point: &str| {
+            let point = path(point);
+            let point = point.display();
+            format!("31 29 0:40 / {point} rw - overlay o rw,lowerdir=a,upperdir={upper},workdir=w")
+        };
+        for (upper, file, may_be) in [
+            ("up", "c/up/data/s.db", true),
+            ("../c/./up", "c/up/data/s.db", true),
+            ("up", "link/data/s.db", true),
+            ("up", "other/data/s.db", false),
+        ] {
+            let table = table(upper, "merged");
+            let found = is_in_layer(&path(file), table.as_bytes());
+            assert_eq!(found, may_be, "{upper} {file}");
+        }
+        let unseen = table("up", "gone");
+        assert!(is_in_layer(&path("other/data/s.db"), unseen.as_bytes()));
     }
 
     #[test]
