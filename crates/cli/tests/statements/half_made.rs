@@ -3,9 +3,11 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::support::{Place, Run, sql, succeed};
+use rusqlite::Connection;
+
+use crate::support::{Place, Run, on, registered, sql, succeed, well};
 
 /// Kills the program at different times.
 fn kill_again_and_again(place: &Place, arguments: &[&str], after_each: &mut dyn FnMut()) {
@@ -264,4 +266,50 @@ fn a_database_under_the_name_of_a_temporary_file_is_not_removed() {
     for name in [named[1], named[2], "kept"] {
         assert!(place.path(name).exists(), "{name}");
     }
+}
+
+/// A trigger that takes hours keeps the program at the entry of its verification, where it is killed.
+#[test]
+fn a_backup_that_is_killed_while_it_is_verified_waits_for_its_copy() {
+    let place = registered();
+    std::fs::create_dir(place.path("off")).expect("a folder");
+    let catalog = Connection::open(place.path("instance/windlass.catalog")).expect("the catalog");
+    let tables = ["a", "b", "c", "d", "e", "f"].map(|name| format!("sqlite_master {name}"));
+    let endless = format!(
+        "CREATE TRIGGER endless BEFORE INSERT ON own_verification
+         BEGIN SELECT count(*) FROM {}; END",
+        tables.join(", ")
+    );
+    catalog.execute_batch(&endless).expect("a trigger");
+    let command = format!(
+        "BACKUP DATABASE app TO DISK = '{}' WITH VERIFY, COPYTO = '{}'",
+        place.text("n.bak"),
+        place.text("off")
+    );
+    let arguments = ["sqlbackup", "-SQL", &command, "--instance", "instance"];
+    let mut command = place.command(&arguments);
+    let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("it starts");
+    catalog.busy_timeout(Duration::ZERO).expect("no patience");
+    let mut refusals = 0;
+    // Its other entries take no time.
+    while refusals < 50 {
+        let is_over = child.try_wait().expect("the program").is_some();
+        assert!(!is_over, "it verifies for hours");
+        let free = catalog.execute_batch("BEGIN IMMEDIATE; ROLLBACK");
+        refusals = if free.is_err() { refusals + 1 } else { 0 };
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().expect("it ends");
+    child.wait().expect("it ends");
+    catalog
+        .busy_timeout(Duration::from_secs(10))
+        .expect("patience");
+    catalog.execute_batch("DROP TRIGGER endless").expect("it");
+    assert!(!place.path("off/n.bak").exists());
+    let queued = well(&place, &["copies", "--json"]).results();
+    assert_eq!(queued[0].as_array().map(Vec::len), Some(1), "{queued:?}");
+    assert_eq!(on(&place, &["check", "--database", "app"]).code, Some(1));
+    well(&place, &["copies", "--run", "--now"]);
+    place.succeed(&["verify", "off/n.bak"]);
 }
