@@ -8,16 +8,17 @@ use windlass_catalog::{DatabaseRecord, Provenance};
 use windlass_media::{SetConfiguration, SourceKind};
 use windlass_source::sqlite::FileIdentity;
 
-/// The database that a set is of. The files of a copied set are the backup's, not the database's: there the server
-/// tells databases of one name apart.
+/// The database that a set is of. The files of a copied set are the backup's, not the database's: there the server,
+/// of which a machine can have several, tells databases of one name apart.
 pub fn of_set(set: &SetConfiguration) -> Provenance {
     let is_copy = set.source_kind == SourceKind::SqlServer;
-    let first = set.files.first().filter(|_| !is_copy);
+    let first = set.files.first().map(|file| &file.physical_name);
+    let path = if is_copy { Some(&set.server) } else { first };
     Provenance {
         family_guid: set.family_guid,
         database_guid: set.database_guid,
         name: set.database.clone(),
-        path: first.map_or_else(String::new, |file| file.physical_name.clone()),
+        path: path.cloned().unwrap_or_default(),
         machine: set.machine.clone(),
     }
 }
