@@ -54,3 +54,6 @@ pub const BLOCK_BYTES: NumberRange = NumberRange::new("BLOCKSIZE", 512, 65_536);
 pub const TRANSFER_BYTES: NumberRange = NumberRange::new("MAXTRANSFERSIZE", TRANSFER_UNIT, 4 << 20);
 
 pub const TRANSFER_UNIT: u32 = 64 << 10;
+
+/// Bytes of a part of an object.
+pub const PART_BYTES: NumberRange = NumberRange::new("MAXTRANSFERSIZE", 5 << 20, 20 << 20);

@@ -156,7 +156,7 @@ instance, else the newest one on the target media, else the one on --base.";
 pub(crate) struct BackupArguments {
     /// SQLite file, or the name of a database registered with the instance
     pub(crate) database: String,
-    /// Backup file; repeat for a striped backup. NUL discards the data
+    /// Backup file, or s3://host:port/bucket/key; repeat for a striped backup. NUL discards the data
     #[arg(long, required_unless_present_any = ["no_write", "no_compress_write"], value_name = "FILE")]
     pub(crate) to: Vec<String>,
     #[command(flatten)]
@@ -248,7 +248,7 @@ restore to the same target then applies the newest differential based on it.";
 #[derive(Debug, Args)]
 #[command(after_help = RESTORE_NOTES)]
 pub(crate) struct RestoreArguments {
-    /// Backup files, all stripes in any order; omit to finish a sequence of --no-recovery restores
+    /// Backup files or s3:// URLs, all stripes in any order; omit to finish a sequence of --no-recovery restores
     pub(crate) media: Vec<String>,
     /// Target file
     #[arg(long, value_name = "FILE")]
@@ -304,7 +304,7 @@ pub(crate) struct RestoreArguments {
 /// `windlass verify`
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArguments {
-    /// Backup files, all stripes in any order
+    /// Backup files or s3:// URLs, all stripes in any order
     #[arg(required = true)]
     pub(crate) media: Vec<String>,
     /// Position of the backup set to verify [default: all]

@@ -22,11 +22,13 @@ mod logging;
 mod operate;
 mod output;
 mod service;
+mod url;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use windlass_base::message::table;
 use windlass_base::visible;
 
 use args::{Arguments, Command, Common};
@@ -98,6 +100,11 @@ fn reported(error: &clap::Error) -> Outcome {
 }
 
 fn run(matches: &ArgMatches) -> Outcome {
+    if let Some(url) = url::misplaced(matches) {
+        let refusal = table::url_instead_of_file(windlass_instance::shown(&url));
+        output::message_line(&format!("error: {}", refusal.text));
+        return Outcome::Misused;
+    }
     let Arguments {
         command,
         mut common,

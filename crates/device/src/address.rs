@@ -1,12 +1,14 @@
 //! Device names, and how devices are opened.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 use crate::disk_read::DiskReader;
 use crate::disk_write::DiskWriter;
 use crate::error::{Error, Operation};
 use crate::nul::NulWriter;
+use crate::object::{Access, ObjectAddress, ObjectReader, ObjectUrl, ObjectWriter};
 use crate::{DeviceReader, DeviceWriter, Start, WriteTuning};
 
 /// What holds the bytes of a device.
@@ -15,6 +17,8 @@ enum Storage {
     File(PathBuf),
     /// Discards what is written, but counts it: `DISK = 'NUL'`.
     Nul,
+    /// `URL = 's3://...'`
+    Object(ObjectAddress),
 }
 
 /// A device as named in a statement.
@@ -43,6 +47,21 @@ impl DeviceAddress {
             logical: None,
             reads_beside_writers: false,
         }
+    }
+
+    /// An object that the user wrote as `name`. Without access, opening it reports that.
+    pub fn object(name: impl Into<String>, url: ObjectUrl, access: Option<Access>) -> Self {
+        Self {
+            storage: Storage::Object(ObjectAddress::new(url, access)),
+            name: name.into(),
+            logical: None,
+            reads_beside_writers: false,
+        }
+    }
+
+    /// Whether it is an object of a store, which appears when it is complete and is never appended to.
+    pub fn is_object(&self) -> bool {
+        matches!(self.storage, Storage::Object(_))
     }
 
     /// The device that discards everything.
@@ -84,24 +103,31 @@ impl DeviceAddress {
     pub fn file(&self) -> Option<&Path> {
         match &self.storage {
             Storage::File(path) => Some(path),
-            Storage::Nul => None,
+            Storage::Nul | Storage::Object(_) => None,
         }
     }
 
     /// Whether the device discards what is written to it.
     pub fn discards(&self) -> bool {
         match self.storage {
-            Storage::File(_) => false,
+            Storage::File(_) | Storage::Object(_) => false,
             Storage::Nul => true,
         }
     }
 
-    /// What the device is part of: the file system of a file, or of its folder; one number for all that discard.
+    /// What the device is part of: the file system of a file, or of its folder; the store of an object; one
+    /// number for all that discard.
     /// `None` if that cannot be found out.
     pub fn volume(&self) -> Option<u64> {
         use std::os::unix::fs::MetadataExt as _;
-        let Some(path) = self.file() else {
-            return Some(u64::MAX);
+        let path = match &self.storage {
+            Storage::File(path) => path,
+            Storage::Nul => return Some(u64::MAX),
+            Storage::Object(object) => {
+                let mut hasher = DefaultHasher::new();
+                object.url.store().hash(&mut hasher);
+                return Some(hasher.finish());
+            }
         };
         let found = std::fs::metadata(path);
         let found = found.or_else(|_| std::fs::metadata(windlass_io::directory::parent(path)));
@@ -128,6 +154,10 @@ impl DeviceAddress {
                 Ok(Box::new(writer))
             }
             Storage::Nul => Ok(Box::new(NulWriter::default())),
+            Storage::Object(object) => {
+                let writer = ObjectWriter::open(object, &self.name, start, tuning)?;
+                Ok(Box::new(writer))
+            }
         }
     }
 
@@ -141,6 +171,7 @@ impl DeviceAddress {
                 let locks = !self.reads_beside_writers;
                 Ok(Box::new(DiskReader::open(path, &self.name, locks)?))
             }
+            Storage::Object(object) => Ok(Box::new(ObjectReader::open(object, &self.name)?)),
             Storage::Nul => {
                 let nothing = std::io::Error::from(std::io::ErrorKind::NotFound);
                 Err(Error::new(Operation::Open, &self.name, nothing))
@@ -161,8 +192,13 @@ impl DeviceAddress {
         checked.map_err(|error| Error::new(Operation::Open, &self.name, error))
     }
 
-    /// Whether the device has content: a file that exists and is not empty.
+    /// Whether the device has content: a file that exists and is not empty, or an object.
     pub fn has_content(&self) -> Result<bool, Error> {
+        if let Storage::Object(object) = &self.storage {
+            let found = object.found();
+            let found = found.map_err(|error| Error::new(Operation::Open, &self.name, error))?;
+            return Ok(found.is_some());
+        }
         let Some(path) = self.file() else {
             return Ok(false);
         };

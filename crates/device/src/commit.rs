@@ -48,17 +48,23 @@ fn undo(mut devices: Vec<Box<dyn DeviceWriter>>, error: Error) -> Error {
     if is_undone {
         return error;
     }
-    let mut reason = format!(
-        "{} Files of the earlier backup are replaced already and could not be put back. The new \
-         backup is complete in these files; restore from them, or rename those that are named \
-         .windlass-new:",
-        system_text(&error.source)
-    );
-    for device in devices {
-        if let Some(file) = device.keep() {
-            // Writing to a string does not fail.
-            let _written = write!(reason, " '{}'", file.display());
+    let count = devices.len();
+    let kept: Vec<String> = devices.into_iter().filter_map(DeviceWriter::keep).collect();
+    let state = match kept.len() == count {
+        true => {
+            "Files of the earlier backup are replaced already and could not be put back. The new \
+             backup is complete in these files; restore from them, or rename those that are named \
+             .windlass-new:"
         }
+        false => {
+            "What has its name already could not be taken back: neither the earlier backup, if there was one, \
+             nor this one is complete. Make it again with FORMAT. These hold the new one:"
+        }
+    };
+    let mut reason = format!("{} {state}", system_text(&error.source));
+    for place in kept {
+        // Writing to a string does not fail.
+        let _written = write!(reason, " '{place}'");
     }
     Error::new(Operation::Rename, &error.device, io::Error::other(reason))
 }
@@ -81,6 +87,7 @@ mod tests {
     fn written(stripes: &[PathBuf], content: &[u8]) -> Vec<Box<dyn DeviceWriter>> {
         let tuning = WriteTuning {
             transfer_bytes: 8192,
+            part_bytes: 0,
             depth: 2,
             io_method: IoMethodChoice::Auto,
         };

@@ -8,7 +8,7 @@
 use std::fs::Metadata;
 use std::io;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -299,12 +299,13 @@ impl DeviceWriter for DiskWriter {
         self.is_append() || self.naming.give_back().is_ok()
     }
 
-    fn keep(mut self: Box<Self>) -> Option<PathBuf> {
+    fn keep(mut self: Box<Self>) -> Option<String> {
         self.committed = true;
-        Some(match self.is_append() {
+        let place = match self.is_append() {
             true => self.naming.target().to_owned(),
             false => self.naming.place(),
-        })
+        };
+        Some(place.display().to_string())
     }
 
     fn settle(mut self: Box<Self>) {
@@ -396,6 +397,7 @@ mod tests {
 
     const TUNING: WriteTuning = WriteTuning {
         transfer_bytes: 8192,
+        part_bytes: 0,
         depth: 2,
         io_method: IoMethodChoice::Auto,
     };

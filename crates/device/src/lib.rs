@@ -18,12 +18,12 @@ mod disk_write;
 mod error;
 mod naming;
 mod nul;
+mod object;
 mod transfer;
 
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +35,7 @@ pub use address::DeviceAddress;
 pub use commit::commit;
 pub use error::{Error, Operation, system_text};
 pub use naming::{STAGING_SUFFIX, staging_path};
+pub use object::{Access, ObjectUrl, PARTS_MAX, PIECE_BYTES, UrlError};
 
 /// Where a writer starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub enum Start {
 pub struct WriteTuning {
     /// Bytes per write.
     pub transfer_bytes: usize,
+    /// Bytes of a part of an object.
+    pub part_bytes: usize,
     /// Writes in flight.
     pub depth: usize,
     pub io_method: IoMethodChoice,
@@ -136,8 +139,8 @@ pub trait DeviceWriter: Send + fmt::Debug {
     /// Undoes [`DeviceWriter::take_name`], also after it failed. `false` if what had the name is gone.
     fn give_back_name(&mut self) -> bool;
 
-    /// Keeps what was written wherever it is; returns its file.
-    fn keep(self: Box<Self>) -> Option<PathBuf>;
+    /// Keeps what was written wherever it is; returns its place. `None` if it is nowhere without its name.
+    fn keep(self: Box<Self>) -> Option<String>;
 
     /// Removes what had the name before.
     fn settle(self: Box<Self>);

@@ -1,6 +1,5 @@
 //! The device that discards what is written and counts it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_io::PooledBuffer;
@@ -48,7 +47,7 @@ impl DeviceWriter for NulWriter {
         true
     }
 
-    fn keep(self: Box<Self>) -> Option<PathBuf> {
+    fn keep(self: Box<Self>) -> Option<String> {
         None
     }
 

@@ -65,6 +65,7 @@ pub use import_export::{ImportReport, ImportRequest};
 pub use instance::{BackupDefaults, Instance, RestorePolicy, SYSTEM_DATABASES, is_system_database};
 pub use keys::SERVICE_KEY_FILE;
 pub use names::{Drives, NameError, absolute, logical_name};
+pub use operation::{is_url, shown};
 pub use outcome::{Collected, Column, ColumnType, Completed, Event, Progress, ResultSet, Sink};
 pub use rehearsal::{Estimate, Rehearsal};
 pub use session::{BatchEnd, Session};

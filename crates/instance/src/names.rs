@@ -23,6 +23,9 @@ pub enum NameError {
     /// `\\server\share\...`
     #[error("'{path}' is on a network share")]
     NetworkShare { path: String },
+    /// `scheme://...`
+    #[error("'{path}' is a URL, and this takes files only")]
+    Url { path: String },
     /// A name with a character that file names cannot contain.
     #[error("'{path}' contains a control character")]
     ControlCharacter {
@@ -66,6 +69,11 @@ impl Drives {
         if text.chars().any(char::is_control) {
             return Err(NameError::ControlCharacter {
                 path: text.escape_debug().to_string(),
+            });
+        }
+        if crate::is_url(text) {
+            return Err(NameError::Url {
+                path: crate::shown(text),
             });
         }
         if text.starts_with('/') {

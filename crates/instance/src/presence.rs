@@ -105,6 +105,13 @@ impl Looker {
 
     fn medium(&mut self, medium: &PastMedium, backup: &PastBackup) -> Presence {
         let path = Path::new(&medium.device);
+        if crate::is_url(&medium.device) {
+            let reason = format!(
+                "'{}' is in object storage, where it is not looked at",
+                medium.device
+            );
+            return Presence::Unknown(reason);
+        }
         if !path.is_absolute() {
             let reason = format!("'{}' is not an absolute path", medium.device);
             return Presence::Unknown(reason);

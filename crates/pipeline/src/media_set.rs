@@ -177,6 +177,11 @@ impl MediaSet {
         self.families.iter().all(file)
     }
 
+    /// Whether a family is an object of a store.
+    pub(crate) fn is_in_objects(&self) -> bool {
+        self.addresses.iter().any(DeviceAddress::is_object)
+    }
+
     /// Opens all families of a media set, named in any order.
     ///
     /// # Errors

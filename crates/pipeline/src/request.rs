@@ -46,6 +46,12 @@ pub struct MediaRequest {
 }
 
 impl MediaRequest {
+    /// Whether it is written to objects.
+    pub fn is_in_objects(&self) -> bool {
+        let mut all = self.devices.iter().chain(self.mirrors.iter().flatten());
+        all.any(DeviceAddress::is_object)
+    }
+
     /// Whether all written data is discarded.
     pub fn is_discarded(&self) -> bool {
         let mut all = self.devices.iter().chain(self.mirrors.iter().flatten());

@@ -328,6 +328,7 @@ messages! {
     50103, 16, base_lost_meanwhile(database, reason), "The differential backup of '{database}' is complete, but its full backup was removed while it was made ({reason}): without a copy of that it can never be restored. Make a full backup.";
     50104, 16, no_instance(folder), "There is no instance in '{folder}', and this command makes none. Check the name, or WINDLASS_INSTANCE and the settings file.";
     50120, 16, number_too_long(number), "The number {number} was not stored: a column of a SQLite table keeps 15 digits of a number that is no bigint. Store it as text (CAST(... AS varchar(40)) in a text column), or in a #temp table.";
+    50150, 16, url_names_no_object(url, why), "'{url}' does not name an object: {why}.";
 }
 
 // What statements report besides SQL Server's messages.
@@ -468,5 +469,5 @@ texts! {
     not_built_yet(feature, hint), "{feature} is not implemented. {hint}";
     recovery_model_not_built(), "A recovery model other than SIMPLE is not implemented. Log backups are not implemented; take differential backups.";
     sql_server_media(device), "Reading the media on '{device}', which SQL Server wrote, is not implemented. Only media of Windlass can be read here.";
-    url_not_built(), "A backup device at a URL is not implemented. Use DISK with the path of a mounted folder.";
+    url_instead_of_file(url), "'{url}' is a URL where a file is expected; objects of a store are not implemented here. BACKUP TO URL, RESTORE FROM URL and, on the command line, backup, restore, verify and the commands that show media take URLs.";
 }

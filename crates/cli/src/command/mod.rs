@@ -186,9 +186,12 @@ pub(crate) fn database_name(
     }
 }
 
-/// The device for a file on the command line; absolute, so that a name cannot be mistaken for a drive
+/// The device for a URL or a file on the command line; absolute, so that a name cannot be mistaken for a drive
 /// letter or a device.
 fn disk(path: &str, common: &Common) -> DeviceName {
+    if windlass_instance::is_url(path) {
+        return DeviceName::Url(path.to_owned());
+    }
     let is_mapped = path.split_once(':').is_some_and(|(letter, _)| {
         common
             .drive

@@ -49,7 +49,7 @@ fn backups_that_cannot_be_say_why() {
             "BACKUP DATABASE app TO TAPE = '\\\\.\\tape0'",
             &[50005, 3013],
         ),
-        ("BACKUP DATABASE app TO URL = 'https://x/y'", &[50001, 3013]),
+        ("BACKUP DATABASE app TO URL = 'https://x/y'", &[50150, 3013]),
         (
             "BACKUP DATABASE app TO DISK = 'd:\\a', TAPE = 'b'",
             &[3011, 3013],

@@ -138,6 +138,7 @@ fn name_message(error: &NameError) -> Message {
             path,
             "network shares are not opened by name. Mount the share and map a drive to its folder.",
         ),
+        NameError::Url { path } => table::url_instead_of_file(path),
         NameError::ControlCharacter { path } => table::invalid_device_name(path),
     }
 }

@@ -3,7 +3,7 @@
 use std::{fmt, mem};
 
 use windlass_base::message::table;
-use windlass_device::DeviceAddress;
+use windlass_device::{Access, DeviceAddress, ObjectUrl};
 
 use crate::message_of::os_error;
 use crate::names::absolute;
@@ -25,16 +25,28 @@ pub enum DeviceName {
     Logical(String),
     /// A class of devices that SQL Server has: refused when it is opened.
     Tape,
-    Url,
+    /// An object of a store: `s3://...`
+    Url(String),
     VirtualDevice,
+}
+
+impl DeviceName {
+    /// The device with a name of the history or the command line: a URL or a file.
+    pub fn physical(name: impl Into<String>) -> Self {
+        let name = name.into();
+        match is_url(&name) {
+            true => Self::Url(name),
+            false => Self::Disk(name),
+        }
+    }
 }
 
 impl fmt::Display for DeviceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Disk(name) | Self::Logical(name) => name,
+            Self::Url(name) => return f.write_str(&shown(name)),
             Self::Tape => "TAPE",
-            Self::Url => "URL",
             Self::VirtualDevice => "VIRTUAL_DEVICE",
         })
     }
@@ -60,15 +72,15 @@ pub(crate) fn resolve(
     let mut addresses = Vec::with_capacity(devices.len());
     for device in devices {
         let named = written(session, device)?;
-        let Written { path, logical } = &named;
+        let Written { path, logical, .. } = &named;
         let expanded = expand(tags, path)?;
         let is_tagged = has_tag(path);
         let expanded = if is_tagged {
-            numbered(session, &expanded, &addresses)?
+            numbered(session, &named, &expanded, &addresses)?
         } else {
             expanded
         };
-        let address = disk(session, &expanded, logical.as_deref())?;
+        let address = named.address(session, &expanded, logical.as_deref())?;
         // A folder named by tags cannot be expected to exist, unlike one that is written out.
         if is_tagged && tags.moment.is_some() && !session.is_rehearsal() {
             make_folder(&address)?;
@@ -82,13 +94,14 @@ pub(crate) fn resolve(
 /// Numbers stripes whose names come from the same tags: `x.bak`, `x_2.bak`.
 fn numbered(
     session: &Session,
+    named: &Written,
     expanded: &str,
     earlier: &[DeviceAddress],
 ) -> Result<String, Failure> {
     let mut candidate = expanded.to_owned();
     let mut number = 1;
     loop {
-        let address = disk(session, &candidate, None)?;
+        let address = named.address(session, &candidate, None)?;
         if !earlier.iter().any(|known| known.is_same(&address)) {
             return Ok(candidate);
         }
@@ -100,12 +113,59 @@ fn numbered(
     }
 }
 
-fn disk(session: &Session, path: &str, logical: Option<&str>) -> Result<DeviceAddress, Failure> {
-    let address = session.instance.drives().disk_device(path)?;
-    Ok(match logical {
-        Some(logical) => address.with_logical_name(logical),
-        None => address,
-    })
+impl Written {
+    fn address(
+        &self,
+        session: &Session,
+        path: &str,
+        logical: Option<&str>,
+    ) -> Result<DeviceAddress, Failure> {
+        let address = match self.is_url {
+            true => object(path)?,
+            false => session.instance.drives().disk_device(path)?,
+        };
+        Ok(match logical {
+            Some(logical) => address.with_logical_name(logical),
+            None => address,
+        })
+    }
+}
+
+/// The object that a URL names, with the key of the environment.
+fn object(written: &str) -> Result<DeviceAddress, Failure> {
+    let url = ObjectUrl::parse(written)
+        .map_err(|error| table::url_names_no_object(shown(written), error))?;
+    Ok(DeviceAddress::object(
+        written,
+        url,
+        Access::from_environment(),
+    ))
+}
+
+/// A name for a message. In a URL that names no object, what stands before an `@` may be a key.
+pub fn shown(name: &str) -> String {
+    match name.split_once("://") {
+        Some((scheme, rest)) if is_url(name) && ObjectUrl::parse(name).is_err() => {
+            let at = rest.rfind('@');
+            at.map_or_else(
+                || name.to_owned(),
+                |at| format!("{scheme}://...{}", &rest[at..]),
+            )
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// Whether a name is a URL of any kind: `scheme://...`
+pub fn is_url(name: &str) -> bool {
+    let letters = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    name.trim_start()
+        .split_once("://")
+        .is_some_and(|(scheme, _)| {
+            scheme.len() > 1
+                && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+                && scheme.chars().all(letters)
+        })
 }
 
 pub(crate) fn expand(tags: &Tags, path: &str) -> Result<String, Failure> {
@@ -127,6 +187,7 @@ fn make_folder(device: &DeviceAddress) -> Result<(), Failure> {
 struct Written {
     path: String,
     logical: Option<String>,
+    is_url: bool,
 }
 
 /// Closes the session's connection to a device that is a database: opening and closing the file
@@ -152,6 +213,7 @@ fn logical(session: &Session, name: &str) -> Result<Written, Failure> {
     Ok(Written {
         path: device.physical_name,
         logical: Some(device.name),
+        is_url: false,
     })
 }
 
@@ -168,9 +230,22 @@ fn written(session: &Session, device: &DeviceName) -> Result<Written, Failure> {
             Ok(Written {
                 path: path.clone(),
                 logical: None,
+                is_url: false,
             })
         }
-        DeviceName::Url => Err(table::url_not_built().into()),
+        DeviceName::Url(url) => {
+            if url.trim().is_empty() {
+                return Err(table::zero_length_device().into());
+            }
+            if url.chars().count() > NAME_CHARACTERS_MAX {
+                return Err(table::device_name_too_long(NAME_CHARACTERS_MAX).into());
+            }
+            Ok(Written {
+                path: url.trim().to_owned(),
+                logical: None,
+                is_url: true,
+            })
+        }
         DeviceName::Tape => Err(table::tape_not_supported().into()),
         DeviceName::VirtualDevice => Err(table::virtual_device_not_supported().into()),
     }

@@ -29,6 +29,9 @@ pub(super) const COMPATIBILITY_LEVEL: i64 = 170;
 /// The device type of files.
 const DEVICE_TYPE_DISK: u8 = 2;
 
+/// The device type of URLs.
+const DEVICE_TYPE_URL: u8 = 9;
+
 /// Added to the device type if the device was named by its logical name, as on SQL Server.
 const LOGICAL: u8 = 100;
 
@@ -36,6 +39,7 @@ const LOGICAL: u8 = 100;
 pub(super) fn device_type(device: &DeviceAddress) -> u8 {
     match device.logical {
         Some(_) => DEVICE_TYPE_DISK + LOGICAL,
+        None if device.is_object() => DEVICE_TYPE_URL,
         None => DEVICE_TYPE_DISK,
     }
 }

@@ -53,7 +53,7 @@ pub use windlass_source::{Depth, Recovery};
 pub use backup::{
     BackupMade, BackupOptions, BackupOutcome, CompressionChoice, CopyChoice, MissingBase,
 };
-pub use device::DeviceName;
+pub use device::{DeviceName, is_url, shown};
 use device::{expand, resolve};
 pub use expire::{
     ExpireError, ExpireOptions, ExpireReport, ExpiredMedia, Removal, Trust, VERIFIED_WITHIN_HOURS,

@@ -171,7 +171,7 @@ fn devices(names: &[DeviceName]) -> Vec<Spanned<Device>> {
         DeviceName::Disk(path) => physical(DeviceKind::Disk, path),
         DeviceName::Logical(name) => Device::Logical(Name::Identifier(Identifier::new(name))),
         DeviceName::Tape => physical(DeviceKind::Tape, ""),
-        DeviceName::Url => physical(DeviceKind::Url, ""),
+        DeviceName::Url(_) => physical(DeviceKind::Url, &name.to_string()),
         DeviceName::VirtualDevice => physical(DeviceKind::VirtualDevice, ""),
     };
     names.iter().map(device).map(Spanned::unplaced).collect()

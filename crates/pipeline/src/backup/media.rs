@@ -52,6 +52,7 @@ pub(super) fn open(
     check_mirrors(request)?;
     let tuning = WriteTuning {
         transfer_bytes: plan.transfer_bytes.value,
+        part_bytes: plan.part_bytes.unwrap_or(plan.transfer_bytes).value,
         depth: plan.write_depth.value,
         io_method,
     };
@@ -187,6 +188,7 @@ fn decide(request: &MediaRequest) -> Result<Found, Error> {
     for device in all() {
         if device.has_content()? {
             refuse_database(device)?;
+            refuse_append(device, request.overwrite)?;
             has_content = true;
         }
     }
@@ -240,6 +242,16 @@ fn refuse_database(device: &DeviceAddress) -> Result<(), Error> {
         return Ok(());
     };
     let reason = format!("it is {part} and not a backup; name another file, or delete it first");
+    let error = std::io::Error::new(std::io::ErrorKind::AlreadyExists, reason);
+    Err(windlass_device::Error::new(Operation::Open, &device.name, error).into())
+}
+
+/// An object that exists is overwritten or left alone.
+fn refuse_append(device: &DeviceAddress, overwrite: Overwrite) -> Result<(), Error> {
+    if !device.is_object() || overwrite == Overwrite::Format {
+        return Ok(());
+    }
+    let reason = "it exists, and an object cannot be appended to; use FORMAT to overwrite it, or name another one";
     let error = std::io::Error::new(std::io::ErrorKind::AlreadyExists, reason);
     Err(windlass_device::Error::new(Operation::Open, &device.name, error).into())
 }

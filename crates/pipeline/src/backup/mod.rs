@@ -242,18 +242,30 @@ fn plan_of(
 }
 
 fn plan_for(request: &BackupRequest, source: SourceSize, reads_by: ChosenIoMethod) -> Plan {
+    // The parts of objects have the size instead.
+    let transfer_bytes = match request.media.is_in_objects() {
+        true => None,
+        false => request.tuning.transfer_bytes,
+    };
     let plan = Plan::for_backup(
         request.compression,
         request.media.devices.len(),
         request.media.mirrors.len(),
         source,
         reads_by,
-        request.tuning,
+        Tuning {
+            transfer_bytes,
+            ..request.tuning
+        },
     );
     let is_one = plan.families > 1 && on_one_device(&request.media);
-    Plan {
+    let plan = Plan {
         even: plan.even.or(is_one.then_some(ONE_DEVICE)),
         ..plan
+    };
+    match request.media.is_in_objects() {
+        true => plan.to_objects(source.bytes, request.tuning),
+        false => plan,
     }
 }
 

@@ -99,6 +99,7 @@ impl Plan {
             count("reads_in_flight", self.depth),
             count("writes_in_flight", self.write_depth),
         ];
+        lines.extend(self.part_bytes.map(|part| bytes("part_bytes", part)));
         lines.extend(self.temporary_copy.as_ref().map(temporary_copy));
         lines.extend(self.limits.given().map(|limit| {
             let because = format!("{} as given", limit.option);

@@ -10,6 +10,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 
 use windlass_codec::{Algorithm, Compression, FRAME_BYTES_MIN};
+use windlass_device::{PARTS_MAX, PIECE_BYTES};
 use windlass_io::queue::{IoMethod, IoMethodChoice, io_method_for};
 
 use windlass_source::TemporaryCopy;
@@ -68,6 +69,8 @@ pub struct Plan {
     pub frame_bytes: Chosen,
     /// Bytes in one write to a device.
     pub transfer_bytes: Chosen,
+    /// Bytes of a part that is sent to an object store, or read ahead from one; `None` for other devices.
+    pub part_bytes: Option<Chosen>,
     /// Threads that checksum and compress, or their reverse.
     pub threads: Chosen,
     /// Reads of the source (backup) or of a media family (restore, verify) in flight.
@@ -115,6 +118,12 @@ const FRAMES_BYTES_MAX: usize = 64 << 20;
 
 /// Default of MAXTRANSFERSIZE, as in SQL Server for disk.
 const TRANSFER_BYTES: usize = 1 << 20;
+
+/// The same for object storage.
+const PART_BYTES: usize = 10 << 20;
+
+/// Parts of an object that a plan counts on: some fewer than a store takes.
+const PARTS_PLANNED: u32 = PARTS_MAX - 100;
 
 /// Minimum frame size for small databases: shorter frames would compress worse and gain nothing.
 const SHARE_BYTES_MIN: usize = 1 << 20;
@@ -178,6 +187,7 @@ impl Plan {
             mirrors,
             frame_bytes,
             transfer_bytes,
+            part_bytes: None,
             threads,
             depth,
             write_depth,
@@ -232,6 +242,7 @@ impl Plan {
             mirrors: 0,
             frame_bytes: frame,
             transfer_bytes: chosen_transfer(tuning),
+            part_bytes: None,
             threads,
             depth,
             write_depth,
@@ -250,6 +261,57 @@ impl Plan {
         }
     }
 
+    /// The same plan for a backup of up to `source_bytes` to objects. There, MAXTRANSFERSIZE is the size of parts.
+    #[must_use]
+    pub fn to_objects(self, source_bytes: u64, tuning: Tuning) -> Self {
+        let asked = match tuning.transfer_bytes {
+            Some(bytes) => Chosen {
+                value: bytes as usize,
+                because: "MAXTRANSFERSIZE as given",
+            },
+            None => Chosen {
+                value: PART_BYTES,
+                because: "the default for object storage",
+            },
+        };
+        // Stripes that are served by demand can differ in length by any amount.
+        let shares = match self.even {
+            Some(_) => self.families.max(1) as u64,
+            None => 1,
+        };
+        let share = source_bytes / shares;
+        let longest = share + share / 10 + (1 << 30);
+        let needed = longest.div_ceil(u64::from(PARTS_PLANNED));
+        let needed = needed.next_multiple_of(1 << 20) as usize;
+        let part_bytes = match asked.value < needed {
+            true => Chosen {
+                value: needed,
+                because: "a store takes 10,000 parts of an object, and all must fit",
+            },
+            false => asked,
+        };
+        Self {
+            part_bytes: Some(part_bytes),
+            ..self
+        }
+    }
+
+    /// The same plan for reading from objects.
+    #[must_use]
+    pub fn from_objects(self) -> Self {
+        Self {
+            part_bytes: Some(Chosen {
+                value: PIECE_BYTES,
+                because: "reads ahead while others arrive",
+            }),
+            reads_by: ChosenIoMethod {
+                method: IoMethod::Threads,
+                because: "requests to an object store".to_owned(),
+            },
+            ..self
+        }
+    }
+
     /// Algorithm and level, such as `ZSTD:AUTO`.
     pub fn method(&self) -> String {
         match self.adapts_level {
@@ -263,7 +325,8 @@ impl Plan {
         let frames =
             (self.frame_buffers.value + self.output_buffers.value) * self.frame_bytes.value;
         let in_flight = self.depth.value.max(self.write_depth.value) + 1;
-        let transfers = self.families * (self.mirrors + 1) * in_flight * self.transfer_bytes.value;
+        let transfer_bytes = self.part_bytes.unwrap_or(self.transfer_bytes).value;
+        let transfers = self.families * (self.mirrors + 1) * in_flight * transfer_bytes;
         frames + transfers + self.threads.value * self.codec_bytes + self.families * INDEX_BYTES
     }
 }
@@ -456,6 +519,38 @@ mod tests {
         assert_eq!(buffers(4 << 20, 8), 16, "64 MB");
         assert_eq!(buffers(4 << 20, 1), 2 + 4 + 1 + 4);
         assert_eq!(buffers(4 << 20, 64), 2 + 4 + 64, "one for each at least");
+    }
+
+    #[test]
+    fn parts_of_objects_fit_the_number_that_a_store_takes_and_are_counted_in_the_memory() {
+        let plan = |bytes, families, tuning: Tuning| {
+            let size = whole(bytes);
+            let plan = Plan::for_backup(Compression::NONE, families, 0, size, reads_by(), tuning);
+            plan.to_objects(bytes, tuning)
+        };
+        let part = |plan: &Plan| plan.part_bytes.expect("parts").value;
+        let given = Tuning {
+            transfer_bytes: Some(20 << 20),
+            ..Tuning::default()
+        };
+        let even = Tuning {
+            is_even: true,
+            ..Tuning::default()
+        };
+        assert_eq!(part(&plan(1 << 30, 1, Tuning::default())), 10 << 20);
+        assert_eq!(part(&plan(1 << 30, 1, given)), 20 << 20);
+        for (bytes, families, tuning) in [
+            (1_u64 << 40, 1, Tuning::default()),
+            (1 << 40, 1, given),
+            (1 << 43, 8, even),
+        ] {
+            let plan = plan(bytes, families, tuning);
+            let share = bytes / families as u64;
+            assert!(part(&plan) as u64 * u64::from(PARTS_PLANNED) > share + share / 20);
+            let in_flight = families * (plan.write_depth.value + 1) * part(&plan);
+            assert!(plan.memory_bytes() > in_flight);
+            assert!(plan.to_string().contains("all must fit"), "{plan}");
+        }
     }
 
     #[test]

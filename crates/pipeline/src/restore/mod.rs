@@ -249,14 +249,18 @@ fn plan(media: &MediaSet, set: &SetConfiguration, request: &ReadRequest) -> Plan
     let algorithm = Algorithm::from_id(set.compression).unwrap_or(Algorithm::None);
     let level = Level::from_id(set.compression_level).ok().flatten();
     let frame_bytes = set.frame_bytes.clamp(64 << 10, CHUNK_BYTES_MAX) as usize;
-    Plan::for_reading(
+    let plan = Plan::for_reading(
         Compression { algorithm, level },
         media.families.len(),
         frame_bytes,
         set.chunk_count,
         ChosenIoMethod::chosen(request.tuning.io_method, media.is_direct()),
         request.tuning,
-    )
+    );
+    match media.is_in_objects() {
+        true => plan.from_objects(),
+        false => plan,
+    }
 }
 
 /// A set cannot have more chunks than would fit its media with empty payloads.

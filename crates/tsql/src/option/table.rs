@@ -287,7 +287,7 @@ impl OptionRow {
     }
 }
 
-const URL: &str = "It applies to URL devices, which are not implemented either.";
+const URL: &str = "The key of a URL comes from the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; docs/object-storage.md has the rest.";
 const STANDBY: &str = "Use NORECOVERY, or restore a copy under another name.";
 const ONE_FILEGROUP: &str = "A SQLite database has one file and one filegroup.";
 const NO_PASSWORDS: &str =

@@ -204,7 +204,7 @@ pub(super) fn refuse_overwriting(
         return Ok(());
     }
     let copies = std::iter::once(&media.devices).chain(&media.mirrors);
-    for device in copies.flatten().filter(|device| device.file().is_some()) {
+    for device in copies.flatten().filter(|device| !device.discards()) {
         // What cannot be read as a medium does not hold the base.
         let Ok(held) = MediaSet::open_any(std::slice::from_ref(device)) else {
             continue;

@@ -53,10 +53,9 @@ pub(super) fn choose(
     }
     let all: Vec<&DeviceAddress> = devices.iter().chain(mirrors.iter().flatten()).collect();
     // With a stripe or mirror that discards data, a part of the backup would never exist.
-    if all
-        .windows(2)
-        .any(|pair| pair[0].discards() != pair[1].discards())
-    {
+    if all.windows(2).any(|pair| {
+        pair[0].discards() != pair[1].discards() || pair[0].is_object() != pair[1].is_object()
+    }) {
         return Err(table::device_classes_differ().into());
     }
     refuse_repeated(&all)?;
@@ -77,6 +76,10 @@ pub(super) fn choose(
 fn refuse_repeated(devices: &[&DeviceAddress]) -> Result<(), Failure> {
     let mut seen: Vec<(PathBuf, &str)> = Vec::new();
     for (index, device) in devices.iter().enumerate() {
+        let mut earlier = devices[..index].iter().filter(|_| device.is_object());
+        if let Some(first) = earlier.find(|earlier| earlier.is_same(device)) {
+            return Err(table::family_given_twice(&device.name, index + 1, &first.name).into());
+        }
         let Some(file) = device.file() else { continue };
         let path = absolute(file).unwrap_or_else(|_| file.to_owned());
         if let Some((_, first)) = seen.iter().find(|(known, _)| *known == path) {

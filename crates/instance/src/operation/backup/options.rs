@@ -229,7 +229,10 @@ pub(super) fn settle(
         block_bytes: number::block_bytes(options.block_bytes)?,
         tuning: Tuning {
             buffer_count: number::within(range::BUFFER_COUNT, options.buffer_count)?,
-            transfer_bytes: number::transfer_bytes(options.transfer_bytes)?,
+            transfer_bytes: match options.devices.iter().any(is_object) {
+                true => number::within(range::PART_BYTES, options.transfer_bytes)?,
+                false => number::transfer_bytes(options.transfer_bytes)?,
+            },
             threads: number::within(range::THREADS, options.threads)?,
             io_method: options.io_method,
             goal: options.goal,
@@ -242,6 +245,10 @@ pub(super) fn settle(
         },
         stats: number::within(range::STATS, options.stats)?,
     })
+}
+
+fn is_object(device: &DeviceName) -> bool {
+    matches!(device, DeviceName::Url(_))
 }
 
 fn expires(options: &BackupOptions, defaults: BackupDefaults) -> Result<Option<Moment>, Failure> {

@@ -433,7 +433,7 @@ impl Inventory {
         let step = |index: &usize| {
             let found = &self.found[*index];
             let devices = self.devices[found.media].iter();
-            let name = |device: &DeviceAddress| DeviceName::Disk(physical_name(device));
+            let name = |device: &DeviceAddress| DeviceName::physical(physical_name(device));
             Step {
                 devices: devices.map(name).collect(),
                 position: found.set.position,

@@ -94,7 +94,7 @@ fn devices(
             Device::Physical { kind, path } => match kind {
                 DeviceKind::Disk => DeviceName::Disk(text(path, environment)?.unwrap_or_default()),
                 DeviceKind::Tape => DeviceName::Tape,
-                DeviceKind::Url => DeviceName::Url,
+                DeviceKind::Url => DeviceName::Url(text(path, environment)?.unwrap_or_default()),
                 DeviceKind::VirtualDevice => DeviceName::VirtualDevice,
             },
         });

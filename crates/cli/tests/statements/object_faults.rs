@@ -1,0 +1,254 @@
+//! Backups in object storage while the store, the network or the program fails.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::objects::{backup, place, run, well};
+use crate::s3_server::{Action, Fault, Server};
+use crate::support::Place;
+
+fn fault(method: &'static str, target: &'static str, times: usize, action: Action) -> Fault {
+    Fault {
+        method,
+        target,
+        after: 0,
+        times,
+        action,
+    }
+}
+
+#[track_caller]
+fn restores(place: &Place, server: &Server, url: &str) {
+    well(place, server, &["restore", url, "--to", "r.db"]);
+    let read = |name: &str| std::fs::read(place.path(name)).expect(name);
+    assert!(read("app.db") == read("r.db"), "not byte for byte");
+    std::fs::remove_file(place.path("r.db")).expect("a file");
+}
+
+#[test]
+fn a_store_that_is_busy_or_loses_connections_is_asked_again() {
+    let (place, server) = place();
+    for (number, faulty) in [
+        fault("PUT", "partNumber=", 3, Action::Refuse(503, "SlowDown")),
+        fault("PUT", "partNumber=2", 2, Action::CutRequest),
+        fault("PUT", "partNumber=1", 1, Action::LoseAnswer),
+        fault("POST", "uploads=", 2, Action::Refuse(500, "InternalError")),
+        fault("POST", "uploadId=", 2, Action::Refuse(503, "SlowDown")),
+        fault("HEAD", "", 2, Action::Refuse(503, "SlowDown")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        server.fail(faulty);
+        let url = server.url(&format!("{number}.bak"));
+        let made = backup(&place, &server, &[&url], &[]);
+        assert_eq!(made.code, Some(0), "{number}: {}", made.err);
+        server.fail(fault("GET", "", 2, Action::CutAnswer));
+        server.fail(fault("GET", "", 2, Action::Refuse(503, "SlowDown")));
+        restores(&place, &server, &url);
+    }
+    assert_eq!(server.unfinished_uploads(), 0);
+}
+
+#[test]
+fn a_completion_whose_answer_is_lost_is_recognized_by_what_is_there() {
+    let (place, server) = place();
+    // Repeated, the completion of an upload is answered with 412 or, with FORMAT, 404.
+    for (key, how) in [("a.bak", &[][..]), ("b.bak", &["--format"])] {
+        server.fail(fault("POST", "uploadId=", 1, Action::LoseAnswer));
+        let url = server.url(key);
+        let made = backup(&place, &server, &[&url], how);
+        assert_eq!(made.code, Some(0), "{key}: {}", made.err);
+        restores(&place, &server, &url);
+    }
+    // And a backup of one request.
+    server.fail(fault("PUT", "/c.bak?", 1, Action::LoseAnswer));
+    well(
+        &place,
+        &server,
+        &["backup", "other.db", "--to", &server.url("c.bak")],
+    );
+}
+
+#[test]
+fn an_object_that_another_backup_put_there_meanwhile_is_not_overwritten() {
+    let (place, server) = place();
+    for (key, method, target) in [
+        ("a.bak", "POST", "a.bak?uploadId="),
+        ("small.bak", "PUT", "/small.bak?"),
+    ] {
+        let theirs = b"another backup".to_vec();
+        server.fail(fault(method, target, 1, Action::Replace(theirs.clone())));
+        let url = server.url(key);
+        let made = match key {
+            "a.bak" => backup(&place, &server, &[&url], &[]),
+            _ => run(&place, &server, &["backup", "other.db", "--to", &url]),
+        };
+        assert_eq!(made.code, Some(1), "{}", made.out);
+        assert!(made.err.contains("in the meantime"), "{}", made.err);
+        assert_eq!(server.content(key), Some(theirs));
+    }
+    assert_eq!(server.unfinished_uploads(), 0);
+}
+
+#[test]
+fn a_stripe_that_cannot_be_completed_takes_the_others_back() {
+    let (place, server) = place();
+    let urls = ["1.bak", "2.bak"].map(|key| server.url(key));
+    server.fail(fault(
+        "POST",
+        "/2.bak?uploadId=",
+        1,
+        Action::Replace(b"theirs".to_vec()),
+    ));
+    let made = backup(&place, &server, &[&urls[0], &urls[1]], &[]);
+    assert_eq!(made.code, Some(1), "{}", made.out);
+    assert_eq!(server.keys(), ["2.bak"]);
+    // Where that overwrote an earlier backup, the message says what is left.
+    let made = backup(&place, &server, &[&urls[0], &urls[1]], &["--format"]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    server.fail(fault(
+        "POST",
+        "/2.bak?uploadId=",
+        1,
+        Action::Refuse(403, "AccessDenied"),
+    ));
+    let made = backup(&place, &server, &[&urls[0], &urls[1]], &["--format"]);
+    assert_eq!(made.code, Some(1), "{}", made.out);
+    assert!(
+        made.err.contains("nor this one is complete"),
+        "{}",
+        made.err
+    );
+    assert!(
+        made.err.contains(&format!("the new one: '{}'", urls[0])),
+        "{}",
+        made.err
+    );
+    assert_eq!(
+        run(&place, &server, &["verify", &urls[0], &urls[1]]).code,
+        Some(1)
+    );
+}
+
+#[test]
+fn an_object_that_changes_during_a_restore_is_an_error_with_that_name() {
+    let (place, server) = place();
+    let url = &server.url("a.bak");
+    assert_eq!(backup(&place, &server, &[url], &[]).code, Some(0));
+    let content = server.content("a.bak").expect("an object");
+    server.requests();
+    restores(&place, &server, url);
+    let requests = server.requests();
+    let reads = requests.iter().filter(|request| request.starts_with("GET"));
+    let mut replacing = fault("GET", "", 1, Action::Replace(content));
+    // The last part of the data.
+    replacing.after = reads.count() - 1;
+    server.fail(replacing);
+    let restored = run(&place, &server, &["restore", url, "--to", "r.db"]);
+    assert_eq!(restored.code, Some(1), "{}", restored.out);
+    let says = "another object has been put at this URL while it was read";
+    assert!(restored.err.contains(says), "{}", restored.err);
+    assert!(!place.path("r.db").exists());
+}
+
+#[test]
+fn what_the_store_refuses_is_said_in_its_words_and_with_what_to_do() {
+    let (place, server) = place();
+    let url = &server.url("a.bak");
+    for (faulty, says) in [
+        (
+            fault("HEAD", "", 1, Action::Refuse(403, "AccessDenied")),
+            "403 Forbidden; check the key, its rights",
+        ),
+        (
+            fault(
+                "POST",
+                "uploads=",
+                1,
+                Action::Refuse(403, "RequestTimeTooSkewed"),
+            ),
+            "RequestTimeTooSkewed: In words: RequestTimeTooSkewed (request R4711); set the clock",
+        ),
+        (
+            fault(
+                "PUT",
+                "partNumber=3",
+                1,
+                Action::Refuse(403, "ExpiredToken"),
+            ),
+            "renew AWS_SESSION_TOKEN",
+        ),
+        (
+            fault(
+                "POST",
+                "uploads=",
+                1,
+                Action::Refuse(400, "AuthorizationHeaderMalformed"),
+            ),
+            "name the region in AWS_REGION",
+        ),
+    ] {
+        server.fail(faulty);
+        let made = backup(&place, &server, &[url], &[]);
+        assert_eq!(made.code, Some(1), "{says}: {}", made.out);
+        assert!(made.err.contains(says), "{says}: {}", made.err);
+        assert!(made.err.contains(url), "{}", made.err);
+        assert!(
+            server.keys().is_empty() && server.unfinished_uploads() == 0,
+            "{says}"
+        );
+    }
+    let bucket = url.replace("/backups/", "/nothing/");
+    let made = backup(&place, &server, &[&bucket], &[]);
+    assert!(made.err.contains("NoSuchBucket"), "{}", made.err);
+    let absent = run(&place, &server, &["verify", url]);
+    assert!(
+        absent.err.contains("There is no object at this URL"),
+        "{}",
+        absent.err
+    );
+    let mut without_key = place.command(&["verify", url]);
+    let without_key = without_key.env_remove("AWS_ACCESS_KEY_ID").output();
+    let without_key = String::from_utf8(without_key.expect("it runs").stderr).expect("a text");
+    assert!(
+        without_key.contains("set AWS_ACCESS_KEY_ID"),
+        "{without_key}"
+    );
+}
+
+#[test]
+fn a_backup_that_is_killed_leaves_nothing_that_could_be_taken_for_one() {
+    let (place, server) = place();
+    let url = &server.url("a.bak");
+    for (method, target) in [("PUT", "partNumber=2"), ("POST", "uploadId=")] {
+        server.fail(fault(method, target, 1, Action::Hang));
+        let mut command = place.command(&["backup", "app.db", "--compress", "none", "--to", url]);
+        let command = command.args(["--max-transfer-size", "5242880"]);
+        let mut child = server
+            .key_for(command)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let begun = Instant::now();
+        let mut seen = Vec::new();
+        let hangs = |request: &String| request.starts_with(method) && request.contains(target);
+        while !seen.iter().any(hangs) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{seen:?}");
+            std::thread::sleep(Duration::from_millis(20));
+            seen.extend(server.requests());
+        }
+        child.kill().expect("it runs");
+        child.wait().expect("it ends");
+        assert!(server.keys().is_empty());
+        assert_eq!(run(&place, &server, &["header", url]).code, Some(1));
+    }
+    assert_eq!(
+        server.unfinished_uploads(),
+        2,
+        "which the bucket's rule removes"
+    );
+    assert_eq!(backup(&place, &server, &[url], &[]).code, Some(0));
+    restores(&place, &server, url);
+}

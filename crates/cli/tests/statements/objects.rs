@@ -1,0 +1,308 @@
+//! Backups in object storage: `s3://` as a medium, in a store without faults.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::s3_server::{SECRET, Server, TOKEN};
+use crate::support::{Place, Run, make_database, rows};
+
+/// A folder with a database of several parts, and a store.
+pub(crate) fn place() -> (Place, Server) {
+    let place = Place::new();
+    std::fs::remove_file(place.path("app.db")).expect("a file");
+    make_database(&place.path("app.db"), 14_000);
+    (place, Server::start())
+}
+
+fn command(place: &Place, server: &Server, arguments: &[&str]) -> Command {
+    let mut command = place.command(arguments);
+    server.key_for(&mut command);
+    command
+}
+
+pub(crate) fn run(place: &Place, server: &Server, arguments: &[&str]) -> Run {
+    let mut command = command(place, server, arguments);
+    Run::of(&command.output().expect("the program runs"))
+}
+
+#[track_caller]
+pub(crate) fn well(place: &Place, server: &Server, arguments: &[&str]) -> Run {
+    let run = run(place, server, arguments);
+    assert_eq!(run.code, Some(0), "{arguments:?}\n{}\n{}", run.out, run.err);
+    run
+}
+
+/// Backs up uncompressed, in parts of the shortest length.
+pub(crate) fn backup(place: &Place, server: &Server, urls: &[&str], how: &[&str]) -> Run {
+    let mut arguments = vec!["backup", "app.db", "--compress", "none"];
+    arguments.extend(["--max-transfer-size", "5242880"]);
+    for url in urls {
+        arguments.extend(["--to", url]);
+    }
+    arguments.extend(how);
+    run(place, server, &arguments)
+}
+
+#[track_caller]
+fn same(place: &Place, restored: &str) {
+    let read = |name: &str| std::fs::read(place.path(name)).expect(name);
+    assert!(read("app.db") == read(restored), "not byte for byte");
+}
+
+#[test]
+fn a_backup_of_several_parts_is_verified_listed_and_restored_byte_for_byte() {
+    let (place, server) = place();
+    let url = &server.url("prod/app 1.bak");
+    let made = backup(&place, &server, &[url], &[]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let requests = server.requests();
+    let count = |start: &str, part: &str| {
+        let requests = requests.iter();
+        requests
+            .filter(|request| request.starts_with(start) && request.contains(part))
+            .count()
+    };
+    assert!(count("PUT", "partNumber=") >= 3, "{requests:?}");
+    assert_eq!(count("POST", "uploadId="), 1, "{requests:?}");
+    well(&place, &server, &["verify", url]);
+    let header = well(&place, &server, &["header", url, "--json"]);
+    assert!(header.out.contains("\"DeviceType\":9"), "{}", header.out);
+    well(&place, &server, &["files", url]);
+    well(&place, &server, &["label", url]);
+    well(&place, &server, &["restore", url, "--to", "r.db"]);
+    same(&place, "r.db");
+    assert_eq!(server.unfinished_uploads(), 0);
+}
+
+#[test]
+fn a_backup_that_fits_one_part_is_one_request() {
+    let (place, server) = place();
+    let url = &server.url("small.bak");
+    well(&place, &server, &["backup", "other.db", "--to", url]);
+    let requests = server.requests();
+    let mut writes = requests
+        .iter()
+        .filter(|request| !request.starts_with("HEAD"));
+    let first = writes.next().expect("a request");
+    assert!(first.starts_with("PUT /backups/small.bak?"), "{requests:?}");
+    assert!(
+        writes.all(|request| request.starts_with("GET")),
+        "{requests:?}"
+    );
+    well(&place, &server, &["restore", url, "--to", "r.db"]);
+    assert_eq!(rows(&place.path("r.db")), 10);
+}
+
+#[test]
+fn stripes_mirrors_encryption_and_differentials_work_on_objects() {
+    let (place, server) = place();
+    let urls: Vec<String> = (1..=4).map(|n| server.url(&format!("{n}.bak"))).collect();
+    std::fs::write(place.path("pass"), "correct horse battery staple").expect("a file");
+    let secret = ["--passphrase-file", "pass"];
+    let mirrored = ["--mirror", &urls[2], "--mirror", &urls[3], "--format"];
+    let made = backup(
+        &place,
+        &server,
+        &[&urls[0], &urls[1]],
+        &[&mirrored[..], &secret].concat(),
+    );
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    for copy in [[&urls[0], &urls[1]], [&urls[3], &urls[2]]] {
+        well(
+            &place,
+            &server,
+            &[&["verify", copy[0], copy[1]][..], &secret].concat(),
+        );
+    }
+    let restored = ["restore", &urls[2], &urls[1], "--to", "r.db"];
+    well(&place, &server, &[&restored[..], &secret].concat());
+    same(&place, "r.db");
+    // A stripe alone is not enough.
+    assert_eq!(run(&place, &server, &["verify", &urls[0]]).code, Some(1));
+
+    let full = server.url("full.bak");
+    let instance = ["--instance", "instance"];
+    well(
+        &place,
+        &server,
+        &[&["backup", "app.db", "--to", &full][..], &instance].concat(),
+    );
+    let database = rusqlite::Connection::open(place.path("app.db")).expect("a database");
+    database
+        .execute_batch("INSERT INTO t (body) VALUES ('later')")
+        .expect("a row");
+    drop(database);
+    let differential = server.url("diff.bak");
+    let how = ["backup", "app.db", "--differential", "--to", &differential];
+    well(&place, &server, &[&how[..], &instance].concat());
+    let lengths = ["full.bak", "diff.bak"].map(|key| server.content(key).expect("an object").len());
+    assert!(lengths[1] < lengths[0] / 4, "{lengths:?}");
+    well(
+        &place,
+        &server,
+        &["restore", &full, &differential, "--to", "r2.db"],
+    );
+    assert_eq!(rows(&place.path("r2.db")), 14_001);
+}
+
+#[test]
+fn statements_name_objects_as_on_sql_server() {
+    let (place, server) = place();
+    let [one, two] = ["1.bak", "2.bak"].map(|key| server.url(key));
+    let script = format!(
+        "BACKUP DATABASE app TO URL = '{one}', URL = N'{two}' WITH FORMAT, COMPRESSION, STATS = 10, MAXTRANSFERSIZE = 20971520, BLOCKSIZE = 65536
+         GO
+         RESTORE VERIFYONLY FROM URL = '{one}', URL = '{two}'
+         RESTORE HEADERONLY FROM URL = '{one}'
+         RESTORE DATABASE copy FROM URL = '{one}', URL = '{two}' WITH MOVE 'app' TO 'd:\\copy.db'
+         SELECT physical_device_name, device_type FROM msdb.dbo.backupmediafamily"
+    );
+    let run = sql(&place, &server, &script);
+    assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+    same(&place, "copy.db");
+    assert!(run.out.contains(&two), "{}", run.out);
+    for refused in [
+        format!("BACKUP DATABASE app TO URL = '{one}' WITH MAXTRANSFERSIZE = 1048576"),
+        format!("BACKUP DATABASE app TO URL = '{one}', URL = '{one}' WITH FORMAT"),
+        format!("BACKUP DATABASE app TO URL = '{one}', DISK = 'd:\\x.bak' WITH FORMAT"),
+        format!("BACKUP DATABASE app TO URL = '{one}' MIRROR TO DISK = 'd:\\x.bak' WITH FORMAT"),
+        format!("BACKUP DATABASE app TO URL = '{one}' WITH FORMAT, CREDENTIAL = 'x'"),
+        format!("BACKUP DATABASE app TO URL = '{one}' WITH FORMAT, BACKUP_OPTIONS = '{{}}'"),
+        format!("BACKUP DATABASE app TO DISK = '{one}' WITH FORMAT"),
+        format!("EXEC sp_addumpdevice 'disk', 'far', '{one}'"),
+        "BACKUP DATABASE app TO URL = 'https://a.blob.core.windows.net/c/x.bak'".to_owned(),
+    ] {
+        let run = sql(&place, &server, &refused);
+        assert_eq!(run.code, Some(1), "{refused}: {}", run.err);
+    }
+    assert_eq!(server.keys(), ["1.bak", "2.bak"]);
+    assert!(!place.path("x.bak").exists());
+}
+
+fn sql(place: &Place, server: &Server, script: &str) -> Run {
+    std::fs::write(place.path("script.sql"), script).expect("the script");
+    let drive = format!("d={}", place.text("").trim_end_matches('/'));
+    let arguments = [
+        "sql",
+        "-i",
+        "script.sql",
+        "--drive",
+        &drive,
+        "--attach",
+        "app=app.db",
+    ];
+    run(place, server, &arguments)
+}
+
+#[test]
+fn an_object_is_neither_appended_to_nor_overwritten_without_format() {
+    let (place, server) = place();
+    let url = &server.url("a.bak");
+    assert_eq!(backup(&place, &server, &[url], &[]).code, Some(0));
+    let before = server.content("a.bak");
+    for how in [&[][..], &["--init"], &["--init", "--skip"]] {
+        let again = backup(&place, &server, &[url], how);
+        assert_eq!(again.code, Some(1), "{how:?}");
+        assert!(
+            again.err.contains("cannot be appended to; use FORMAT"),
+            "{}",
+            again.err
+        );
+        assert!(server.content("a.bak") == before);
+    }
+    assert_eq!(backup(&place, &server, &[url], &["--format"]).code, Some(0));
+    assert!(server.content("a.bak") != before);
+    // Not even FORMAT overwrites a database with its backup.
+    let database = std::fs::read(place.path("other.db")).expect("a file");
+    server.put("data.db", &database);
+    let onto = backup(&place, &server, &[&server.url("data.db")], &["--format"]);
+    assert_eq!(onto.code, Some(1), "{}", onto.err);
+    assert!(server.content("data.db") == Some(database));
+}
+
+#[test]
+fn urls_are_refused_where_only_files_are_understood() {
+    let (place, server) = place();
+    let url = &server.url("a.bak");
+    for arguments in [
+        &["expire", url][..],
+        &["rekey", url],
+        &["repack", "x.bak", "--to", url],
+        &["restore", "x.bak", "--to", url],
+        &[
+            "backup",
+            "app.db",
+            "--to",
+            "x.bak",
+            "--differential",
+            "--base",
+            url,
+        ],
+        &["backup", "app.db", "--to", "az://container/x.bak"],
+        &["backup", "app.db", "--to", "gs://bucket/x.bak"],
+        &["backup", url, "--to", "x.bak"],
+        &["verify", "https://account.blob.core.windows.net/c/x.bak"],
+    ] {
+        let refused = run(&place, &server, arguments);
+        assert!(
+            matches!(refused.code, Some(1 | 2)),
+            "{arguments:?}: {}",
+            refused.out
+        );
+        let says = refused.err.contains("is a URL") || refused.err.contains("s3://");
+        assert!(says, "{arguments:?}: {}", refused.err);
+    }
+    assert!(server.keys().is_empty() && server.requests().is_empty());
+    assert!(!place.path("x.bak").exists());
+}
+
+#[test]
+fn keys_are_never_shown_sent_or_stored() {
+    let (place, server) = place();
+    let url = &server.url("a.bak");
+    let instance = ["--instance", "instance"];
+    let log = ["--log-file", "log", "--log-level", "debug"];
+    let mut said = String::new();
+    for (arguments, code) in [
+        (
+            &["backup", "app.db", "--to", url, "--plan", "--tsql"][..],
+            0,
+        ),
+        (&["backup", "app.db", "--to", url], 1),
+        (&["verify", url], 0),
+        (&["restore", url, "--to", "r.db"], 0),
+        (&["backup", "app.db", "--to", &server.url("../a.bak")], 1),
+    ] {
+        let run = run(&place, &server, &[arguments, &instance, &log].concat());
+        assert_eq!(run.code, Some(code), "{arguments:?}: {}", run.err);
+        said += &(run.out + &run.err);
+    }
+    // A key in a URL is not quoted either.
+    let inside = url.replace("s3://", &format!("s3://id:{SECRET}@"));
+    let inside = run(&place, &server, &["backup", "app.db", "--to", &inside]);
+    assert!(
+        inside.err.contains("does not belong into a URL"),
+        "{}",
+        inside.err
+    );
+    said += &inside.err;
+    let secret = &SECRET[..13];
+    // The token of a temporary key is sent, but not the key.
+    assert!(server.seen().contains(TOKEN) && !server.seen().contains(secret));
+    for hidden in [secret, TOKEN] {
+        assert!(!said.contains(hidden), "{said}");
+        assert!(!holds(&place.path("instance"), hidden.as_bytes()));
+        assert!(!holds(&place.path("log"), hidden.as_bytes()));
+    }
+}
+
+/// Whether a file, or a file in a folder, holds these bytes.
+fn holds(path: &Path, wanted: &[u8]) -> bool {
+    match std::fs::read_dir(path) {
+        Ok(entries) => entries.flatten().any(|entry| holds(&entry.path(), wanted)),
+        Err(_) => {
+            let bytes = std::fs::read(path).expect("a file");
+            bytes.windows(wanted.len()).any(|window| window == wanted)
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! An S3 store in memory on a loopback port, with faults on request: as much of the protocol as Windlass uses.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+pub(crate) const BUCKET: &str = "backups";
+const KEY_ID: &str = "test-key-id";
+pub(crate) const SECRET: &str = "hidden+secret/0123456789";
+pub(crate) const TOKEN: &str = "hidden-session-token";
+
+/// Shortest part but the last, as on S3.
+const PART_BYTES_MIN: usize = 5 << 20;
+
+/// What happens to a request instead of its usual answer.
+#[derive(Clone)]
+pub(crate) enum Action {
+    /// Answered with this status and code, without having been done.
+    Refuse(u16, &'static str),
+    /// Done, but the connection is closed without an answer.
+    LoseAnswer,
+    /// The connection is closed in the middle of the request's body.
+    CutRequest,
+    /// The connection is closed in the middle of the answer's body.
+    CutAnswer,
+    /// Never answered.
+    Hang,
+    /// Another object takes the place of the requested one before the request is done.
+    Replace(Vec<u8>),
+}
+
+/// A fault for the next requests that match.
+#[derive(Clone)]
+pub(crate) struct Fault {
+    pub(crate) method: &'static str,
+    /// A part of the path with its query.
+    pub(crate) target: &'static str,
+    /// Requests that match and are served before.
+    pub(crate) after: usize,
+    pub(crate) times: usize,
+    pub(crate) action: Action,
+}
+
+#[derive(Clone)]
+struct Object {
+    bytes: Vec<u8>,
+    tag: String,
+    write_id: Option<String>,
+}
+
+struct Upload {
+    target: String,
+    write_id: Option<String>,
+    parts: BTreeMap<u32, Vec<u8>>,
+}
+
+#[derive(Default)]
+struct State {
+    objects: HashMap<String, Object>,
+    uploads: HashMap<String, Upload>,
+    faults: Vec<Fault>,
+    /// Method and target of each request.
+    requests: Vec<String>,
+    /// Headers and targets of all requests, in which no secret may be.
+    seen: String,
+    made: u64,
+}
+
+#[derive(Clone)]
+pub(crate) struct Server {
+    port: u16,
+    state: Arc<Mutex<State>>,
+}
+
+struct Request {
+    method: String,
+    path: String,
+    query: HashMap<String, String>,
+    headers: HashMap<String, String>,
+    body: Vec<u8>,
+}
+
+struct Answer {
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            body: body.into(),
+        }
+    }
+
+    fn error(status: u16, code: &str) -> Self {
+        let text = format!(
+            "<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>In words: {code}.</Message>\
+             <RequestId>R4711</RequestId></Error>"
+        );
+        Self::new(status, text)
+    }
+
+    fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+}
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("its number").port();
+        let server = Self {
+            port,
+            state: Arc::default(),
+        };
+        let served = server.clone();
+        std::thread::spawn(move || {
+            for connection in listener.incoming().flatten() {
+                let server = served.clone();
+                std::thread::spawn(move || server.serve(&connection));
+            }
+        });
+        server
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The URL of an object.
+    pub(crate) fn url(&self, key: &str) -> String {
+        format!("s3://127.0.0.1:{}/{BUCKET}/{key}", self.port)
+    }
+
+    /// Lets a program reach the server with its key.
+    pub(crate) fn key_for<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let endpoint = format!("http://127.0.0.1:{}", self.port);
+        command
+            .env("AWS_ENDPOINT_URL", endpoint)
+            .env("AWS_ACCESS_KEY_ID", KEY_ID)
+            .env("AWS_SECRET_ACCESS_KEY", SECRET)
+            .env("AWS_SESSION_TOKEN", TOKEN)
+            .env("NO_PROXY", "127.0.0.1")
+    }
+
+    pub(crate) fn fail(&self, fault: Fault) {
+        self.state().faults.push(fault);
+    }
+
+    /// The content of an object.
+    pub(crate) fn content(&self, key: &str) -> Option<Vec<u8>> {
+        let object = self
+            .state()
+            .objects
+            .get(&format!("/{BUCKET}/{key}"))?
+            .clone();
+        Some(object.bytes)
+    }
+
+    pub(crate) fn put(&self, key: &str, bytes: &[u8]) {
+        self.state()
+            .put(&format!("/{BUCKET}/{key}"), bytes.to_vec(), None);
+    }
+
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let state = self.state();
+        let keys = state.objects.keys();
+        let mut keys: Vec<String> = keys
+            .map(|key| key.replacen(&format!("/{BUCKET}/"), "", 1))
+            .collect();
+        keys.sort();
+        keys
+    }
+
+    pub(crate) fn unfinished_uploads(&self) -> usize {
+        self.state().uploads.len()
+    }
+
+    /// Method and target of the requests since the last call.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().requests)
+    }
+
+    /// Everything but the bodies of all requests.
+    pub(crate) fn seen(&self) -> String {
+        self.state().seen.clone()
+    }
+
+    fn serve(&self, connection: &TcpStream) {
+        let mut reader = BufReader::new(connection);
+        while let Some(done) = self.serve_one(&mut reader, connection) {
+            if !done {
+                let _closed = connection.shutdown(std::net::Shutdown::Both);
+                return;
+            }
+        }
+    }
+
+    /// Serves a request; `Some(false)` if the connection is to be closed, `None` if it was.
+    fn serve_one(&self, reader: &mut BufReader<&TcpStream>, mut to: &TcpStream) -> Option<bool> {
+        let (mut request, length) = read_head(reader)?;
+        let target = self.note(&request);
+        let action = self.state().fault(&request.method, &target);
+        if let Some(Action::CutRequest) = action {
+            let mut half = vec![0; length / 2];
+            reader.read_exact(&mut half).ok()?;
+            return Some(false);
+        }
+        request.body = vec![0; length];
+        reader.read_exact(&mut request.body).ok()?;
+        let answer = match action {
+            Some(Action::Hang) => {
+                std::thread::sleep(Duration::from_secs(600));
+                return Some(false);
+            }
+            Some(Action::Refuse(status, code)) => Answer::error(status, code),
+            Some(Action::LoseAnswer) => {
+                self.state().answer(&request);
+                return Some(false);
+            }
+            Some(Action::Replace(ref bytes)) => {
+                let mut state = self.state();
+                state.put(&request.path, bytes.clone(), None);
+                state.answer(&request)
+            }
+            _ => self.state().answer(&request),
+        };
+        let cuts = matches!(action, Some(Action::CutAnswer));
+        let is_head = request.method == "HEAD";
+        let mut headers = answer.headers;
+        headers.push(("x-amz-request-id", "R4711".to_owned()));
+        if !is_head || answer.status != 200 {
+            let length = if is_head { 0 } else { answer.body.len() };
+            headers.push(("content-length", length.to_string()));
+        }
+        let headers: Vec<String> = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect();
+        let start = format!("HTTP/1.1 {} X\r\n", answer.status);
+        let head = [start, headers.concat(), "\r\n".to_owned()].concat();
+        to.write_all(head.as_bytes()).ok()?;
+        let body = match (is_head, cuts) {
+            (true, _) => &[][..],
+            (false, true) => &answer.body[..answer.body.len() / 2],
+            (false, false) => &answer.body,
+        };
+        to.write_all(body).ok()?;
+        Some(!cuts)
+    }
+
+    fn note(&self, request: &Request) -> String {
+        let mut query: Vec<String> = request
+            .query
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        query.sort();
+        let target = format!("{}?{}", request.path, query.join("&"));
+        let mut state = self.state();
+        state.requests.push(format!("{} {target}", request.method));
+        let headers = format!("{} {target} {:?}\n", request.method, request.headers);
+        state.seen.push_str(&headers);
+        target
+    }
+}
+
+/// A request without its body, and the body's length.
+fn read_head(reader: &mut BufReader<&TcpStream>) -> Option<(Request, usize)> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+    let mut words = line.split_whitespace();
+    let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut headers = HashMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim_end().split_once(':') else {
+            break;
+        };
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+    }
+    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    let query = query.split('&').filter(|pair| !pair.is_empty());
+    let query = query.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let length = headers.get("content-length").map_or("0", String::as_str);
+    let length = length.parse().ok()?;
+    let request = Request {
+        method,
+        path: path.to_owned(),
+        query: query
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
+        headers,
+        body: Vec::new(),
+    };
+    Some((request, length))
+}
+
+impl State {
+    /// The fault for a request, if there is one.
+    fn fault(&mut self, method: &str, target: &str) -> Option<Action> {
+        let matches = |fault: &&mut Fault| {
+            fault.times > 0 && fault.method == method && target.contains(fault.target)
+        };
+        let fault = self.faults.iter_mut().find(matches)?;
+        if fault.after > 0 {
+            fault.after -= 1;
+            return None;
+        }
+        fault.times -= 1;
+        Some(fault.action.clone())
+    }
+
+    fn put(&mut self, path: &str, bytes: Vec<u8>, write_id: Option<String>) -> String {
+        self.made += 1;
+        let tag = format!("\"tag-{}\"", self.made);
+        let object = Object {
+            bytes,
+            tag: tag.clone(),
+            write_id,
+        };
+        self.objects.insert(path.to_owned(), object);
+        tag
+    }
+
+    fn answer(&mut self, request: &Request) -> Answer {
+        let authorization = request.headers.get("authorization");
+        let is_known = authorization.is_some_and(|given| given.contains(&format!("={KEY_ID}/")));
+        if !is_known {
+            return Answer::error(403, "InvalidAccessKeyId");
+        }
+        if !request.path.starts_with(&format!("/{BUCKET}/")) {
+            return Answer::error(404, "NoSuchBucket");
+        }
+        let upload = request.query.get("uploadId");
+        match (request.method.as_str(), upload) {
+            ("HEAD" | "GET", _) => self.get(request),
+            ("POST", None) => self.begin(request),
+            ("PUT", Some(upload)) => self.part(request, upload),
+            ("POST", Some(upload)) => self.complete(request, upload),
+            ("DELETE", Some(upload)) => {
+                self.uploads.remove(upload);
+                Answer::new(204, "")
+            }
+            ("PUT", None) => {
+                if self.must_not_exist(request) {
+                    return Answer::error(412, "PreconditionFailed");
+                }
+                let tag = self.put(&request.path, request.body.clone(), write_id(request));
+                Answer::new(200, "").with("etag", tag)
+            }
+            ("DELETE", None) => {
+                self.objects.remove(&request.path);
+                Answer::new(204, "")
+            }
+            _ => Answer::error(405, "MethodNotAllowed"),
+        }
+    }
+
+    fn must_not_exist(&self, request: &Request) -> bool {
+        let condition = request.headers.get("if-none-match");
+        condition.is_some_and(|tag| tag == "*") && self.objects.contains_key(&request.path)
+    }
+
+    fn get(&self, request: &Request) -> Answer {
+        let Some(object) = self.objects.get(&request.path) else {
+            return Answer::error(404, "NoSuchKey");
+        };
+        let wanted = request.headers.get("if-match");
+        if wanted.is_some_and(|tag| *tag != object.tag) {
+            return Answer::error(412, "PreconditionFailed");
+        }
+        let range = request.headers.get("range").and_then(|range| {
+            let (start, end) = range.strip_prefix("bytes=")?.split_once('-')?;
+            Some((start.parse::<usize>().ok()?, end.parse::<usize>().ok()? + 1))
+        });
+        let all = object.bytes.len();
+        let answer = match range {
+            Some((start, end)) if start < end && end <= all => {
+                Answer::new(206, &object.bytes[start..end])
+                    .with("content-range", format!("bytes {start}-{}/{all}", end - 1))
+            }
+            Some(_) => return Answer::error(416, "InvalidRange"),
+            None if request.method == "HEAD" => {
+                Answer::new(200, "").with("content-length", all.to_string())
+            }
+            None => Answer::new(200, object.bytes.clone()),
+        };
+        let answer = answer
+            .with("etag", object.tag.clone())
+            .with("last-modified", "Mon, 23 Nov 2026 03:00:00 GMT");
+        match &object.write_id {
+            Some(id) => answer.with("x-amz-meta-windlass-write-id", id.clone()),
+            None => answer,
+        }
+    }
+
+    fn begin(&mut self, request: &Request) -> Answer {
+        self.made += 1;
+        let id = format!("upload-{}", self.made);
+        let upload = Upload {
+            target: request.path.clone(),
+            write_id: write_id(request),
+            parts: BTreeMap::new(),
+        };
+        self.uploads.insert(id.clone(), upload);
+        let text = format!(
+            "<InitiateMultipartUploadResult><UploadId>{id}</UploadId></InitiateMultipartUploadResult>"
+        );
+        Answer::new(200, text)
+    }
+
+    fn part(&mut self, request: &Request, upload: &str) -> Answer {
+        let Some(upload) = self.uploads.get_mut(upload) else {
+            return Answer::error(404, "NoSuchUpload");
+        };
+        let number = request.query["partNumber"].parse().expect("a number");
+        upload.parts.insert(number, request.body.clone());
+        Answer::new(200, "").with("etag", format!("\"part-{number}\""))
+    }
+
+    fn complete(&mut self, request: &Request, id: &str) -> Answer {
+        if self.must_not_exist(request) {
+            return Answer::error(412, "PreconditionFailed");
+        }
+        let Some(upload) = self.uploads.remove(id) else {
+            return Answer::error(404, "NoSuchUpload");
+        };
+        let named = String::from_utf8_lossy(&request.body)
+            .matches("<Part>")
+            .count();
+        let mut parts = upload.parts.values().rev().skip(1);
+        if named != upload.parts.len() || upload.target != request.path {
+            return Answer::error(400, "InvalidPart");
+        }
+        if parts.any(|part| part.len() < PART_BYTES_MIN) {
+            return Answer::error(400, "EntityTooSmall");
+        }
+        let bytes: Vec<u8> = upload.parts.into_values().flatten().collect();
+        let tag = self.put(&request.path, bytes, upload.write_id);
+        let text = format!(
+            "<CompleteMultipartUploadResult><ETag>{tag}</ETag></CompleteMultipartUploadResult>"
+        );
+        Answer::new(200, text)
+    }
+}
+
+fn write_id(request: &Request) -> Option<String> {
+    request.headers.get("x-amz-meta-windlass-write-id").cloned()
+}

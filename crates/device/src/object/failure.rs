@@ -1,0 +1,173 @@
+//! The errors of a store, in its own words and with what the user can do.
+
+use std::io;
+
+use object_store::Error;
+
+/// What to do about an answer of a store.
+const ADVICE: &[(&str, &str)] = &[
+    (
+        "AccessDenied",
+        "the key needs the rights GetObject, PutObject and AbortMultipartUpload on it, and ListBucket on its bucket",
+    ),
+    (
+        "AuthorizationHeaderMalformed",
+        "name the region in AWS_REGION, or in the host",
+    ),
+    ("ExpiredToken", "renew AWS_SESSION_TOKEN with its key"),
+    ("InvalidAccessKeyId", "check AWS_ACCESS_KEY_ID"),
+    ("NoSuchBucket", "create the bucket, or correct its name"),
+    (
+        "PermanentRedirect",
+        "the bucket is in another region: name the host of that region",
+    ),
+    (
+        "RequestTimeTooSkewed",
+        "set the clock of this machine, which differs from the store's by more than 15 minutes",
+    ),
+    ("SignatureDoesNotMatch", "check AWS_SECRET_ACCESS_KEY"),
+    (
+        "SlowDown",
+        "the store is asked too much; try again later, or use fewer stripes",
+    ),
+];
+
+/// Status codes of answers without a body, as those to questions of existence have.
+const STATUS_ADVICE: &[(&str, &str)] = &[
+    (
+        "301",
+        "the bucket is in another region: name the host of that region",
+    ),
+    (
+        "400",
+        "check the region (AWS_REGION) and, if the key is temporary, AWS_SESSION_TOKEN",
+    ),
+    ("401", "check the key"),
+    (
+        "403",
+        "check the key, its rights (GetObject, PutObject; ListBucket, or what is missing cannot be told from what is forbidden) and the clock of this machine",
+    ),
+    ("501", "the store does not implement what is asked of it"),
+];
+
+/// The error of the store as one of a device. Never contains a key: those are in headers, which are not quoted.
+pub(super) fn reported(error: &Error) -> io::Error {
+    let kind = match error {
+        Error::NotFound { .. } => io::ErrorKind::NotFound,
+        Error::AlreadyExists { .. } | Error::Precondition { .. } => io::ErrorKind::AlreadyExists,
+        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
+            io::ErrorKind::PermissionDenied
+        }
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, text(error))
+}
+
+fn text(error: &Error) -> String {
+    let whole = error.to_string();
+    let answer = match status(&whole) {
+        Some(status) => answered(&whole, status),
+        None if whole.contains("without LOCATION") => {
+            let advice = advice(STATUS_ADVICE, "301").unwrap_or_default();
+            format!("the store answered with a redirection to nowhere: {advice}")
+        }
+        None => format!("the store could not be reached: {}", innermost(error)),
+    };
+    match retries(&whole) {
+        Some(retries) => format!("{answer} (given up after {retries} retries)"),
+        None => answer,
+    }
+}
+
+/// What the store said.
+fn answered(whole: &str, status: &str) -> String {
+    let code = element(whole, "Code");
+    let mut text = format!("the store answered {}", status.trim_end());
+    if let Some(code) = code {
+        text = format!("{text}, {code}");
+    }
+    if let Some(message) = element(whole, "Message") {
+        text = format!("{text}: {}", message.trim_end_matches('.'));
+    }
+    if let Some(request) = element(whole, "RequestId") {
+        text = format!("{text} (request {request})");
+    }
+    let number = status.split(' ').next().unwrap_or_default();
+    let advice = match code {
+        Some(code) => advice(ADVICE, code),
+        None => advice(STATUS_ADVICE, number),
+    };
+    match advice {
+        Some(advice) => format!("{text}; {advice}"),
+        None => text,
+    }
+}
+
+fn advice(table: &[(&str, &'static str)], found: &str) -> Option<&'static str> {
+    let row = table.iter().find(|(known, _)| *known == found)?;
+    Some(row.1)
+}
+
+/// `403 Forbidden` out of the text of an error.
+fn status(whole: &str) -> Option<&str> {
+    const BEFORE: &str = "status code: ";
+    match whole.find(BEFORE) {
+        Some(at) => whole[at + BEFORE.len()..].split(':').next(),
+        // An error in the body of an answer that began as a success.
+        None => whole
+            .contains("returned error response")
+            .then_some("200 OK"),
+    }
+}
+
+/// The content of an element of the answer, without anything that is not text.
+fn element<'a>(whole: &'a str, name: &str) -> Option<&'a str> {
+    const LENGTH_MAX: usize = 300;
+    let (_, rest) = whole.split_once(&format!("<{name}>"))?;
+    let (content, _) = rest.split_once(&format!("</{name}>"))?;
+    let is_text = !content.is_empty() && !content.chars().any(char::is_control);
+    (is_text && content.len() <= LENGTH_MAX).then_some(content)
+}
+
+fn retries(whole: &str) -> Option<&str> {
+    let (_, rest) = whole.split_once(", after ")?;
+    let (number, _) = rest.split_once(" retries")?;
+    number
+        .bytes()
+        .all(|digit| digit.is_ascii_digit())
+        .then_some(number)
+}
+
+/// The cause of all the others: the layers above repeat themselves.
+fn innermost(error: &Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stores_words_are_quoted_with_what_to_do() {
+        let body = "Error performing PUT http://h:1/b/k in 1.2ms, after 6 retries, max_retries: 6, \
+                    retry_timeout: 15s  - Server returned non-2xx status code: 403 Forbidden: \
+                    <Error><Code>RequestTimeTooSkewed</Code><Message>The difference is large.</Message>\
+                    <RequestId>4711</RequestId></Error>";
+        let error = Error::PermissionDenied {
+            path: "k".to_owned(),
+            source: body.into(),
+        };
+        let found = reported(&error);
+        assert_eq!(found.kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(
+            found.to_string(),
+            "the store answered 403 Forbidden, RequestTimeTooSkewed: The difference is large (request \
+             4711); set the clock of this machine, which differs from the store's by more than 15 \
+             minutes (given up after 6 retries)"
+        );
+    }
+}

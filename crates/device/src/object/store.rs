@@ -1,0 +1,156 @@
+//! Connections to a store, and the threads that serve them.
+
+use std::io;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use http::header::{HeaderValue, IF_NONE_MATCH};
+use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+};
+use object_store::path::Path;
+use object_store::{BackoffConfig, ClientOptions, RetryConfig};
+use tokio::runtime::Runtime;
+
+use super::access::Access;
+use super::url::ObjectUrl;
+
+/// Threads for the requests of a process: they sign, encrypt and wait.
+const THREADS: usize = 2;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A request that makes no progress for so long is made again. It covers the time that a part of the largest
+/// common size takes at 128 KB/s.
+const STALL_TIMEOUT: Duration = Duration::from_secs(80);
+
+/// How long the same request is tried again: signatures are valid for some minutes.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// A store that cannot be reached is reported soon when nothing has been done yet.
+const HASTY_RETRY_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The store of one object, reached in three ways over the same connections.
+#[derive(Debug)]
+pub(super) struct Stores {
+    /// For questions before a run: gives up soon.
+    pub(super) hasty: AmazonS3,
+    /// For everything else: patient.
+    pub(super) patient: AmazonS3,
+    /// As `patient`, but completes an upload only where there is no object.
+    pub(super) creating: AmazonS3,
+    pub(super) key: Path,
+}
+
+impl Stores {
+    pub(super) fn new(url: &ObjectUrl, access: &Access) -> io::Result<Self> {
+        let options = ClientOptions::new()
+            .with_timeout_disabled()
+            .with_read_timeout(STALL_TIMEOUT)
+            .with_connect_timeout(CONNECT_TIMEOUT)
+            .with_allow_http(access.is_plain(&url.authority));
+        // Connecting registers timers with the runtime.
+        let _entered = runtime()?.enter();
+        let failed = |error: object_store::Error| super::failure::reported(&error);
+        let client = ReqwestConnector::default()
+            .connect(&options)
+            .map_err(failed)?;
+        let store = |creates, retry| {
+            let connector = Connector {
+                client: client.clone(),
+                creates,
+            };
+            let store = builder(url, access)
+                .with_client_options(options.clone())
+                .with_http_connector(connector)
+                .with_retry(retry);
+            store.build().map_err(failed)
+        };
+        let patient = RetryConfig {
+            backoff: BackoffConfig::default(),
+            max_retries: 60,
+            retry_timeout: RETRY_TIMEOUT,
+        };
+        let hasty = RetryConfig {
+            backoff: BackoffConfig::default(),
+            max_retries: 6,
+            retry_timeout: HASTY_RETRY_TIMEOUT,
+        };
+        Ok(Self {
+            hasty: store(false, hasty)?,
+            patient: store(false, patient.clone())?,
+            creating: store(true, patient)?,
+            key: Path::parse(&url.key).map_err(io::Error::other)?,
+        })
+    }
+}
+
+fn builder(url: &ObjectUrl, access: &Access) -> AmazonS3Builder {
+    let scheme = match access.is_plain(&url.authority) {
+        true => "http",
+        false => "https",
+    };
+    let region = url.region().or(access.region.as_deref());
+    let builder = AmazonS3Builder::new()
+        .with_endpoint(format!("{scheme}://{}", url.endpoint()))
+        .with_virtual_hosted_style_request(url.in_host)
+        .with_bucket_name(&url.bucket)
+        .with_region(region.unwrap_or("us-east-1"))
+        .with_access_key_id(&access.key_id)
+        .with_secret_access_key(&access.secret)
+        .with_disable_bulk_delete(true);
+    match &access.session_token {
+        Some(token) => builder.with_token(token),
+        None => builder,
+    }
+}
+
+/// The threads that serve all requests; they never hold up the end of the process.
+pub(super) fn runtime() -> io::Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let made = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .thread_name("windlass-net")
+        .enable_all()
+        .build()?;
+    Ok(RUNTIME.get_or_init(|| made))
+}
+
+/// Hands out one client for several stores.
+#[derive(Debug)]
+struct Connector {
+    client: HttpClient,
+    creates: bool,
+}
+
+impl HttpConnector for Connector {
+    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(match self.creates {
+            true => HttpClient::new(Creating(self.client.clone())),
+            false => self.client.clone(),
+        })
+    }
+}
+
+/// Completes an upload on the condition that there is no object of its name. `object_store` has no way to ask
+/// for that; the header need not be signed.
+#[derive(Debug)]
+struct Creating(HttpClient);
+
+#[async_trait]
+impl HttpService for Creating {
+    async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let query = request.uri().query().unwrap_or_default();
+        let completes = request.method() == http::Method::POST && query.starts_with("uploadId=");
+        if completes {
+            let headers = request.headers_mut();
+            headers.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
+        }
+        self.0.execute(request).await
+    }
+}
