@@ -6,15 +6,23 @@ use windlass_sqlserver::{
     steps,
 };
 
-use super::{Outcome, misused};
+use super::{Outcome, ended, existing_session, misused};
 use crate::args::{Common, ExtractArguments, ExtractFormat};
-use crate::output::{Table, message_line, result_line};
+use crate::output::{Console, Layout, Table, message_line, result_line};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ExtractArguments, common: &Common) -> Outcome {
     if arguments.format == ExtractFormat::Files && !arguments.table.is_empty() {
         return misused("--table has no meaning with --format files");
     }
+    let mut console = Console::new(common.json, Layout::Table);
+    let Some(session) = existing_session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    if let Err(failure) = session.permit_extraction(&arguments.files, &arguments.to) {
+        return ended::<()>(Err(failure), &mut console);
+    }
+    drop(session);
     let result = if arguments.format == ExtractFormat::Files {
         data_files(arguments, common)
     } else {

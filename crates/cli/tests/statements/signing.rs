@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use crate::sqlserver::sample;
 use crate::support::{Place, Run, rows, sql, succeed};
 
 /// Two keys, `ours` and `theirs`, and a backup signed with each, and one with none.
@@ -162,4 +163,60 @@ fn pages_and_databases_of_the_engine_come_only_from_sets_that_are_signed_as_aske
     ] {
         assert_eq!(sql(&place, &refused).numbers(), [50043, 3013], "{refused}");
     }
+}
+
+/// Whoever can write to the folder of backups replaces `nightly.bak` by a SQL Server backup with a file of their choice.
+#[test]
+fn a_sql_server_backup_satisfies_no_one_who_requires_a_signature_or_encryption() {
+    let Some(file) = sample("sql2012_pubs_a.bak") else {
+        return;
+    };
+    let place = Place::new();
+    place.succeed(&["signing-key", "ours"]);
+    std::fs::write(place.path("words"), "correct horse battery staple").expect("a passphrase");
+    let (sign, words) = (["--signed-by", "ours.pub"], ["--passphrase-file", "words"]);
+    for (asked, number) in [(sign, 50043), (words, 50030)] {
+        fails(&place, &[&["verify", &file][..], &asked].concat(), number);
+        std::fs::create_dir_all(place.path("out")).expect("a folder");
+        let restore = ["restore", &file, "--to", "out"];
+        fails(&place, &[&restore[..], &asked].concat(), number);
+    }
+    let from = format!("FROM DISK = '{file}' WITH");
+    let moves = format!(
+        "MOVE 'pubs' TO '{}', MOVE 'pubs_log' TO '{}'",
+        place.text("out/q.mdf"),
+        place.text("out/q.ldf")
+    );
+    let key = place.text("ours.pub");
+    let verify = format!("RESTORE VERIFYONLY {from} SIGNED_BY = '{key}'");
+    assert_eq!(sql(&place, &verify).numbers(), [50043, 3013]);
+    let restore = format!("RESTORE DATABASE q {from} SIGNED_BY = '{key}', {moves}");
+    assert_eq!(sql(&place, &restore).numbers(), [50043, 3013]);
+    let option = "EXEC sp_configure 'restores must be encrypted', 1; RECONFIGURE;";
+    let numbers = sql(
+        &place,
+        &format!("{option} RESTORE DATABASE q {from} {moves}"),
+    )
+    .numbers();
+    assert!(numbers.ends_with(&[50030, 3013]), "{numbers:?}");
+    for (setting, number) in [
+        ("restores_signed_by = ['ours.pub']", 50043),
+        ("restores_must_be_encrypted = true", 50030),
+        ("restore_folders = ['temp']", 50020),
+    ] {
+        std::fs::write(place.path("c.toml"), setting).expect("settings");
+        let configured = ["--config", "c.toml"];
+        let restore = [&configured[..], &["restore", &file, "--to", "out"]].concat();
+        fails(&place, &restore, number);
+        for format in ["sqlite", "csv", "files"] {
+            let extract = ["extract", &file, "--to", "taken", "--format", format];
+            fails(&place, &[&configured[..], &extract].concat(), number);
+            assert!(!place.path("taken").exists(), "{setting}: {format}");
+        }
+    }
+    let written = std::fs::read_dir(place.path("out"))
+        .expect("a folder")
+        .count();
+    assert_eq!(written, 0);
+    place.succeed(&["extract", &file, "--to", "taken"]);
 }

@@ -157,7 +157,6 @@ impl OpenedSet {
     /// The keys to read the set with: those of the instance and those given. The instance's keys are not
     /// opened for a set that is not encrypted.
     pub(super) fn keys(&self, session: &mut Session, given: &KeyRing) -> Result<ReadKeys, Failure> {
-        let is_given = !given.keys.is_empty() || !given.passphrases.is_empty();
         let mut ring = match self.set.is_encrypted() {
             true => session.instance.key_ring()?,
             false => KeyRing::default(),
@@ -166,7 +165,7 @@ impl OpenedSet {
         ring.passphrases.extend_from_slice(&given.passphrases);
         Ok(ReadKeys {
             ring: Arc::new(ring),
-            requires_encryption: is_given,
+            requires_encryption: is_given(given),
             ..ReadKeys::default()
         })
     }
@@ -178,14 +177,70 @@ impl OpenedSet {
         given: &KeyRing,
         signed_by: &[String],
     ) -> Result<ReadKeys, Failure> {
-        let signed_by = signing::restore_signers(session, signed_by)?;
-        let must_be_encrypted = session.instance.restores_must_be_encrypted();
-        let must_be_encrypted = must_be_encrypted?;
+        let required = Required::of_restore(session, given, signed_by)?;
         let mut keys = self.keys(session, given)?;
-        keys.signed_by = signed_by;
-        keys.requires_encryption |= must_be_encrypted;
+        keys.signed_by = required.signed_by;
+        keys.requires_encryption |= required.encryption;
         Ok(keys)
     }
+}
+
+/// What a set must have against forgery, whoever wrote it.
+pub(super) struct Required {
+    /// One of these must have signed it; empty: no signature needed.
+    signed_by: Vec<Signer>,
+    encryption: bool,
+}
+
+impl Required {
+    /// What the options of a verification ask for.
+    pub(super) fn of_verification(
+        session: &Session,
+        given: &KeyRing,
+        signed_by: &[String],
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            signed_by: signing::signers(session, signed_by)?,
+            encryption: is_given(given),
+        })
+    }
+
+    /// What the options of a restore and the settings ask for.
+    pub(super) fn of_restore(
+        session: &Session,
+        given: &KeyRing,
+        signed_by: &[String],
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            signed_by: signing::restore_signers(session, signed_by)?,
+            encryption: is_given(given) || session.instance.restores_must_be_encrypted()?,
+        })
+    }
+
+    /// Refuses `source`, which Windlass neither signed nor encrypted, if anything is required of it.
+    pub(super) fn refuse_unprotected(&self, source: &str) -> Result<(), Failure> {
+        if !self.signed_by.is_empty() {
+            let wanted: Vec<String> = self.signed_by.iter().map(Signer::fingerprint).collect();
+            let wanted = wanted.join(", ");
+            return Err(table::not_signed(format!(
+                "'{source}' was not written by Windlass and has no signature; required is one by {wanted}"
+            ))
+            .into());
+        }
+        match self.encryption {
+            false => Ok(()),
+            true => Err(table::encryption_failed(format!(
+                "'{source}' was not written by Windlass and is not encrypted with a key of Windlass, which an option \
+                 or a setting requires"
+            ))
+            .into()),
+        }
+    }
+}
+
+/// Who gives a key wants nothing that can be made without it.
+fn is_given(keys: &KeyRing) -> bool {
+    !keys.keys.is_empty() || !keys.passphrases.is_empty()
 }
 
 /// The path to which MOVE sends a file, as written.

@@ -9,6 +9,7 @@ use windlass_bak::columns::{self, Cell};
 use windlass_bak::{Listing, SetListing, Verified, Verifier};
 use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::OnDamage;
 use windlass_source::Recovery;
@@ -19,9 +20,9 @@ use windlass_sqlserver::{
 
 use super::columns::headings;
 use super::inspect::{Inspect, Inspection};
-use super::media::MediaOptions;
+use super::media::{MediaOptions, Required};
 use super::media_rows;
-use super::restore::{Placing, RestoreOptions, Wish, placed};
+use super::restore::{Placing, RestoreOptions, Wish, outside_folders, placed};
 use crate::message_of::os_error;
 use crate::{Failure, ResultSet, Session, Sink, Value};
 
@@ -131,7 +132,13 @@ impl<'a> Media<'a> {
     }
 
     /// Verifies the set, and everything before it on the media; returns its position.
-    pub(super) fn verify(&self, on_damage: OnDamage, sink: &mut dyn Sink) -> Result<u16, Failure> {
+    pub(super) fn verify(
+        &self,
+        required: &Required,
+        on_damage: OnDamage,
+        sink: &mut dyn Sink,
+    ) -> Result<u16, Failure> {
+        self.check_protection(required)?;
         let position = self.position()?;
         let mut verifier = Verifier::new(position);
         for device in self.devices {
@@ -181,6 +188,8 @@ impl<'a> Media<'a> {
         options: &RestoreOptions,
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
+        let required = Required::of_restore(session, &options.keys, &options.signed_by)?;
+        self.check_protection(&required)?;
         if options.recovery != Recovery::Recovery {
             return Err(table::sql_server_recovery_not_supported().into());
         }
@@ -241,6 +250,12 @@ impl<'a> Media<'a> {
         }
     }
 
+    /// Anyone who can write to the folder can put a SQL Server backup in place of a signed one.
+    fn check_protection(&self, required: &Required) -> Result<(), Failure> {
+        let device = self.devices.first().map_or("", |device| &device.name);
+        required.refuse_unprotected(device)
+    }
+
     /// The target of each file, which must be allowed.
     fn places(
         &self,
@@ -295,6 +310,24 @@ fn complete_interrupted(steps: &[Step], destination: &Destination) -> Result<(),
         return Err(table::restoring_over_restore(primary.display(), hint).into());
     }
     Ok(())
+}
+
+impl Session {
+    /// Whether the contents of `files`, backups or data files of SQL Server, may be written to `target`: as for a
+    /// restore, the settings may confine it to folders, and require signed or encrypted backups.
+    ///
+    /// # Errors
+    /// The reason, in messages.
+    pub fn permit_extraction(&self, files: &[PathBuf], target: &Path) -> Result<(), Failure> {
+        let required = Required::of_restore(self, &KeyRing::default(), &[])?;
+        for file in files {
+            required.refuse_unprotected(&file.display().to_string())?;
+        }
+        match outside_folders(self, &placed(target)?)? {
+            Some(cause) => Err(cause.into()),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Whether the first device contains a SQL Server backup.

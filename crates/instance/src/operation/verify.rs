@@ -10,7 +10,7 @@ use windlass_io::queue::IoMethodChoice;
 use windlass_media::SetConfiguration;
 use windlass_pipeline::{MediaSet, OnDamage, ReadKeys, ReadReport, ReadRequest, Tuning, verify};
 
-use super::media::{MediaOptions, OpenedSet, check_moved_once, check_moves, moved_to};
+use super::media::{MediaOptions, OpenedSet, Required, check_moved_once, check_moves, moved_to};
 use super::observer::Watch;
 use super::{history, number, rehearse, signing, sql_server};
 use crate::event_log::Entry;
@@ -116,7 +116,8 @@ fn attempt(
     let devices = options.media.addresses(session, None)?;
     if sql_server::is_backup(&devices) {
         let media = sql_server::Media::new(&devices, &options.media);
-        let position = media.verify(options.on_damage, sink)?;
+        let required = Required::of_verification(session, &options.keys, &options.signed_by)?;
+        let position = media.verify(&required, options.on_damage, sink)?;
         let report = None;
         return Ok(VerifyOutcome::Valid { position, report });
     }

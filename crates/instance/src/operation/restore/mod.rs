@@ -56,7 +56,7 @@ pub(crate) use parts::run as run_part;
 use places::Placed;
 pub(super) use places::placed;
 pub(crate) use placing::WITH_REPLACE;
-pub(super) use placing::{Placing, Wish};
+pub(super) use placing::{Placing, Wish, outside_folders};
 use reader::SetReader;
 use target::{TargetKind, Wanted, first, kind_of};
 

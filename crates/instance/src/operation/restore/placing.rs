@@ -68,7 +68,9 @@ impl Placing<'_> {
         if is_own {
             return Ok(());
         }
-        self.check_folder(session)?;
+        if let Some(cause) = outside_folders(session, self.path)? {
+            return Err(self.refuse(cause));
+        }
         if is_own_side_file(self.path) {
             let reason = "Windlass gives such names to its unfinished files and removes them. Give it another \
                           name.";
@@ -125,24 +127,6 @@ impl Placing<'_> {
         }
     }
 
-    /// If the settings list folders, a restore must go to one of them.
-    fn check_folder(&self, session: &Session) -> Result<(), Failure> {
-        let folders = session.instance.restore_folders()?;
-        let is_within = |folders: &Vec<PathBuf>| {
-            let resolved = folders.iter().filter_map(|folder| absolute(folder).ok());
-            let mut resolved = resolved.filter(|folder| self.path.starts_with(folder));
-            folders.is_empty() || resolved.next().is_some()
-        };
-        match folders.iter().all(is_within) {
-            true => Ok(()),
-            false => Err(self.refuse(table::path_means_no_file(
-                self.path.display(),
-                "it is outside the folders that restores are confined to. EXEC \
-                 sp_windlass_restore_folder and 'restore_folders' in config.toml list them.",
-            ))),
-        }
-    }
-
     fn refuse(&self, cause: Message) -> Failure {
         Failure::from(vec![
             cause,
@@ -150,4 +134,23 @@ impl Placing<'_> {
             table::restore_plan_problems(),
         ])
     }
+}
+
+/// If the settings list folders, what is restored must go to one of them; otherwise the reason.
+pub(in crate::operation) fn outside_folders(
+    session: &Session,
+    path: &Path,
+) -> Result<Option<Message>, Failure> {
+    let folders = session.instance.restore_folders()?;
+    let is_within = |folders: &Vec<PathBuf>| {
+        let resolved = folders.iter().filter_map(|folder| absolute(folder).ok());
+        let mut resolved = resolved.filter(|folder| path.starts_with(folder));
+        folders.is_empty() || resolved.next().is_some()
+    };
+    if folders.iter().all(is_within) {
+        return Ok(None);
+    }
+    let why = "it is outside the folders that restores are confined to. EXEC sp_windlass_restore_folder and \
+               'restore_folders' in config.toml list them.";
+    Ok(Some(table::path_means_no_file(path.display(), why)))
 }
