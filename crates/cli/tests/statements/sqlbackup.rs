@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::support::{Place, Run, article, make_database, rows};
+use crate::support::{Place, Run, article, make_database, on, rows, succeed};
 
 /// Runs a command on an instance that knows `app` and `other`.
 pub(crate) fn run(place: &Place, command: &str) -> Run {
@@ -476,4 +476,64 @@ fn the_tuning_articles_procedure_runs_as_a_script() {
         "each run reports a throughput"
     );
     assert!(place.path("tuned.bak").exists());
+}
+
+/// Names that a tag makes equal: in one command, each backup would take the place of the one before.
+#[test]
+fn a_command_writes_no_two_databases_to_one_file() {
+    let place = Place::new();
+    for name in ["a/b", "a_b", "x", "x_2", "É", "é"] {
+        let file = place.path(&format!("{}.db", name.replace('/', "-")));
+        make_database(&file, 10);
+        succeed(
+            &place,
+            &format!("EXEC sp_attach_db '{name}', '{}'", file.display()),
+        );
+    }
+    std::fs::create_dir(place.path("off")).expect("a folder");
+    let run = |command: &str| on(&place, &["sqlbackup", "-SQL", command]);
+    let refused = |databases: &str, rest: &str| {
+        let run = run(&format!("BACKUP DATABASES {databases} TO {rest}"));
+        let said = format!("{}{}", run.out, run.err);
+        assert_ne!(run.code, Some(0), "{rest}: {said}");
+        assert!(said.contains("Nothing was backed up"), "{rest}: {said}");
+        assert!(!place.path("c").exists(), "{rest}: nothing is written");
+        said
+    };
+    let named = place.text("c/<DATABASE>.bak");
+    let apart = place.text("c/<DATABASE>/n.bak");
+    let off = place.text("off");
+    let said = refused("[a/b, a_b]", &format!("DISK=[{named}] WITH INIT"));
+    assert!(said.contains("'a/b'") && said.contains("'a_b'"), "{said}");
+    refused("[a_b, a/b]", &format!("DISK=[{named}]"));
+    refused(
+        "[x, x_2]",
+        &format!("DISK=[{named}] WITH INIT, FILECOUNT = 2"),
+    );
+    refused("[É, é]", &format!("DISK=[{named}] WITH INIT"));
+    let mirror = place.text("c/mirror.bak");
+    refused(
+        "[x, x_2]",
+        &format!("DISK=[{named}] WITH INIT, MIRRORFILE=[{mirror}]"),
+    );
+    let copies = format!("DISK=[{apart}] WITH INIT, COPYTO=[{off}], FILEOPTIONS = 4");
+    refused("[x, x_2]", &copies);
+    // Two names of one file.
+    std::fs::create_dir(place.path("d")).expect("a folder");
+    std::fs::write(place.path("d/x.bak"), "").expect("a file");
+    std::os::unix::fs::symlink(place.path("d/x.bak"), place.path("d/x_2.bak")).expect("a link");
+    refused(
+        "[x, x_2]",
+        &format!("DISK=[{}] WITH INIT", place.text("d/<DATABASE>.bak")),
+    );
+    // Apart, each has its own.
+    let made = run(&format!(
+        "BACKUP DATABASES [x, x_2] TO DISK=[{apart}] WITH INIT, VERIFY, COPYTO=[{}]",
+        place.text("off/<DATABASE>")
+    ));
+    assert_eq!(made.code, Some(0), "{}{}", made.out, made.err);
+    for (file, name) in [("off/x/n.bak", "x"), ("off/x_2/n.bak", "x_2")] {
+        let header = place.succeed(&["--json", "header", file]).results();
+        assert_eq!(header[0][0]["DatabaseName"], name);
+    }
 }

@@ -52,9 +52,28 @@ impl fmt::Display for DeviceName {
     }
 }
 
-/// Resolves the devices of one copy of the media, including their name tags.
+/// Resolves the devices of one copy of the media, including their name tags, and makes the folders that tags name.
 pub(crate) fn resolve(
     session: &mut Session,
+    devices: &[DeviceName],
+    tags: &Tags,
+) -> Result<Vec<DeviceAddress>, Failure> {
+    let addresses = addresses(session, devices, tags)?;
+    if tags.moment.is_some() && !session.is_rehearsal() {
+        for (device, address) in devices.iter().zip(&addresses) {
+            // A folder named by tags cannot be expected to exist, unlike one that is written out.
+            if has_tag(&written(session, device)?.path) {
+                make_folder(address)?;
+            }
+        }
+    }
+    release(session, &addresses)?;
+    Ok(addresses)
+}
+
+/// The same without an effect.
+pub(crate) fn addresses(
+    session: &Session,
     devices: &[DeviceName],
     tags: &Tags,
 ) -> Result<Vec<DeviceAddress>, Failure> {
@@ -74,20 +93,13 @@ pub(crate) fn resolve(
         let named = written(session, device)?;
         let Written { path, logical, .. } = &named;
         let expanded = expand(tags, path)?;
-        let is_tagged = has_tag(path);
-        let expanded = if is_tagged {
-            numbered(session, &named, &expanded, &addresses)?
-        } else {
-            expanded
+        let expanded = match has_tag(path) {
+            true => numbered(session, &named, &expanded, &addresses)?,
+            false => expanded,
         };
         let address = named.address(session, &expanded, logical.as_deref())?;
-        // A folder named by tags cannot be expected to exist, unlike one that is written out.
-        if is_tagged && tags.moment.is_some() && !session.is_rehearsal() {
-            make_folder(&address)?;
-        }
         addresses.push(address);
     }
-    release(session, &addresses)?;
     Ok(addresses)
 }
 

@@ -53,6 +53,7 @@ pub use windlass_source::{Depth, Recovery};
 pub use backup::{
     BackupMade, BackupOptions, BackupOutcome, CompressionChoice, CopyChoice, MissingBase,
 };
+pub(crate) use device::addresses;
 pub use device::{DeviceName, is_url, shown};
 use device::{expand, resolve};
 pub use expire::{

@@ -11,7 +11,7 @@ use windlass_tsql::sqlbackup::{Command, Databases};
 
 use super::options::Options;
 use super::report::{Recorder, Report};
-use super::{Runner, copy, disks};
+use super::{Runner, apart, copy, disks};
 use crate::Session;
 use crate::names::absolute;
 use crate::operation::{
@@ -34,6 +34,9 @@ impl Runner<'_> {
     pub(super) fn back_up(&mut self, databases: &Databases) {
         let names = names(self.session, databases).and_then(|names| {
             check(self.command, self.options, &names)?;
+            if self.options.backup.probe.is_none() {
+                apart::check(self.session, self.command, self.options, &names)?;
+            }
             Ok(names)
         });
         let names = match names {
@@ -49,7 +52,7 @@ impl Runner<'_> {
             if let Some(made) = self.one(name) {
                 let folders = self.options.copy_to.iter();
                 let folders = folders
-                    .filter_map(|folder| copy_folder(self.session, folder, name, &made).ok())
+                    .filter_map(|folder| copy_folder_of(self.session, folder, name, &made).ok())
                     .map(|folder| (name.as_str(), folder));
                 remote.extend(folders);
             }
@@ -95,6 +98,7 @@ impl Runner<'_> {
         if made.is_discarded {
             return None;
         }
+        self.written.extend(made.files.iter().cloned());
         if !made.is_remembered {
             self.report.warn(
             "The backup is not in the history, so no verification, copies or deletions follow it.",
@@ -137,6 +141,7 @@ impl Runner<'_> {
     fn make(&mut self, name: &str) -> (BackupOptions, Option<BackupOutcome>, Report) {
         let options = self.options;
         let mut wanted = backup(self.command, options);
+        wanted.written_before.clone_from(&self.written);
         let mut words = options.words.clone();
         if wanted.overwrite == Overwrite::Format && !words.contains(&OptionWord::Format) {
             words.push(OptionWord::Format);
@@ -186,7 +191,7 @@ impl Runner<'_> {
     fn queue_copies(&mut self, name: &str, made: &BackupMade) -> Vec<i64> {
         let mut queued = Vec::new();
         for written in &self.options.copy_to {
-            let folder = match copy_folder(self.session, written, name, made) {
+            let folder = match copy_folder_of(self.session, written, name, made) {
                 Ok(folder) => folder,
                 Err(error) => {
                     self.report.warn(&format!("COPYTO '{written}': {error}"));
@@ -353,7 +358,7 @@ fn names(session: &Session, databases: &Databases) -> Result<Vec<String>, String
 }
 
 /// The options of the backup that a command asks for.
-fn backup(command: &Command, options: &Options) -> BackupOptions {
+pub(super) fn backup(command: &Command, options: &Options) -> BackupOptions {
     let disk = |written: &String| DeviceName::Disk(with_extension(written));
     let mut devices: Vec<DeviceName> = command.disks.iter().map(disk).collect();
     if let (Some(first), true) = (devices.first(), options.file_count > 1) {
@@ -389,19 +394,30 @@ fn folders<'a>(files: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
 }
 
 /// The folder to which COPYTO copies a backup.
-fn copy_folder(
+fn copy_folder_of(
     session: &Session,
     folder: &str,
     name: &str,
     made: &BackupMade,
 ) -> Result<PathBuf, String> {
+    let kind = match made.report.set.set_type {
+        SetType::Differential => "DIFF",
+        SetType::Full | SetType::Log => "FULL",
+    };
+    copy_folder(session, folder, name, kind, made.report.set.started)
+}
+
+pub(super) fn copy_folder(
+    session: &Session,
+    folder: &str,
+    name: &str,
+    kind: &'static str,
+    moment: Option<Moment>,
+) -> Result<PathBuf, String> {
     let tags = Tags {
         database: Some(name.to_owned()),
-        kind: Some(match made.report.set.set_type {
-            SetType::Differential => "DIFF",
-            SetType::Full | SetType::Log => "FULL",
-        }),
-        moment: made.report.set.started,
+        kind: Some(kind),
+        moment,
         ..session.instance.tags()
     };
     let folder = tags.expand(folder).map_err(|error| error.to_string())?;

@@ -7,12 +7,14 @@
 //! |---|---|
 //! | `options` | the options, their meaning, which are refused and why |
 //! | `backup`, `restore` | from a command to operations, and the steps after them |
+//! | `apart` | that no two backups and copies of a command are one file |
 //! | `copy` | the queue of copies |
 //! | `report` | the lines and the codes |
 //!
 //! Exit codes: 0 for success; 1 to 499, success with warnings; 500, the command is invalid; 1100, a
 //! statement failed, and the second code is its message number.
 
+mod apart;
 mod backup;
 mod copy;
 mod options;
@@ -22,6 +24,7 @@ mod restore;
 pub use copy::{CopyOutcome, due_copies, run_queue};
 pub use report::Report;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use windlass_crypt::{KeyRing, Passphrase, Recipient};
@@ -70,6 +73,7 @@ pub fn run(session: &mut Session, text: &str, sink: &mut dyn Sink) -> Report {
                 command: &command,
                 options: &options,
                 report,
+                written: Vec::new(),
                 sink,
             };
             runner.run();
@@ -116,6 +120,8 @@ struct Runner<'a> {
     command: &'a Command,
     options: &'a Options,
     report: Report,
+    /// The files that the command has written backups to.
+    written: Vec<PathBuf>,
     sink: &'a mut dyn Sink,
 }
 

@@ -59,6 +59,7 @@ pub(super) fn choose(
         return Err(table::device_classes_differ().into());
     }
     refuse_repeated(&all)?;
+    refuse_written(&all, &options.written_before)?;
     refuse_databases(session, &all, subject.own)?;
     Ok(MediaRequest {
         devices,
@@ -70,6 +71,15 @@ pub(super) fn choose(
         media_description: options.media_description.clone(),
         block_bytes: settled.block_bytes,
     })
+}
+
+/// The absolute paths of the files of all copies.
+pub(super) fn files(media: &MediaRequest) -> Vec<PathBuf> {
+    let all = media.devices.iter().chain(media.mirrors.iter().flatten());
+    let files = all.filter_map(DeviceAddress::file);
+    files
+        .map(|file| absolute(file).unwrap_or_else(|_| file.to_owned()))
+        .collect()
 }
 
 /// Refuses two devices that are the same file: they would overwrite each other.
@@ -86,6 +96,19 @@ fn refuse_repeated(devices: &[&DeviceAddress]) -> Result<(), Failure> {
             return Err(table::family_given_twice(&device.name, index + 1, first).into());
         }
         seen.push((path, &device.name));
+    }
+    Ok(())
+}
+
+/// Refuses files to which the same command has written the backup of another database.
+fn refuse_written(devices: &[&DeviceAddress], written: &[PathBuf]) -> Result<(), Failure> {
+    for device in devices {
+        let Some(file) = device.file() else { continue };
+        let path = absolute(file).unwrap_or_else(|_| file.to_owned());
+        if written.contains(&path) {
+            let reason = "this command has written the backup of another database to it; back them up with a command each";
+            return Err(table::cannot_open_device(&device.name, reason).into());
+        }
     }
     Ok(())
 }

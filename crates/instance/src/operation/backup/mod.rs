@@ -8,6 +8,7 @@ mod repack;
 mod space;
 mod writers;
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_base::message::table;
@@ -48,6 +49,8 @@ pub struct BackupMade {
     pub report: BackupReport,
     /// The devices of the first copy, with the names used in the history.
     pub devices: Vec<String>,
+    /// The files of all copies.
+    pub files: Vec<PathBuf>,
     /// Whether everything went to NUL.
     pub is_discarded: bool,
     /// Whether it was entered in the history.
@@ -204,6 +207,7 @@ impl BackupOperation<'_> {
         ));
         Ok(BackupOutcome::Made(Box::new(BackupMade {
             devices: history::device_names(&request.media.devices),
+            files: media::files(&request.media),
             report,
             is_discarded,
             is_remembered,

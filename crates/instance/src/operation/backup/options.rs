@@ -1,5 +1,6 @@
 //! The options of a backup, and their defaults from the instance's settings.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ const DESCRIPTION_CHARACTERS_MAX: usize = 255;
 pub struct BackupOptions {
     /// One device per stripe.
     pub devices: Vec<DeviceName>,
+    /// Files that the command has written other backups to, and does not write to again.
+    pub written_before: Vec<PathBuf>,
     /// Mirrors, each with as many devices.
     pub mirrors: Vec<Vec<DeviceName>>,
     /// What happens to existing sets on the media.
@@ -122,6 +125,7 @@ impl Default for BackupOptions {
     fn default() -> Self {
         Self {
             devices: Vec::new(),
+            written_before: Vec::new(),
             mirrors: Vec::new(),
             overwrite: Overwrite::Append,
             skips_checks: false,
