@@ -181,6 +181,10 @@ pub(crate) fn regularize(chunk: &[u8], form: &mut [u8], pages: BTreePages) -> bo
     let mut changed = false;
     for (page, form) in chunk.chunks(page_bytes).zip(form.chunks_mut(page_bytes)) {
         form.copy_from_slice(page);
+        // Bytes behind the last page are of no page.
+        if page.len() < page_bytes {
+            break;
+        }
         match regularize_page(page, form, usable) {
             Some(()) => changed = true,
             // What was changed before a cell out of order was found.
@@ -192,9 +196,6 @@ pub(crate) fn regularize(chunk: &[u8], form: &mut [u8], pages: BTreePages) -> bo
 
 fn regularize_page(page: &[u8], form: &mut [u8], usable: usize) -> Option<()> {
     let kind = Kind::from_byte(page[0])?;
-    if page.len() < usable {
-        return None;
-    }
     let shape = Shape::of(page, kind, usable)?;
     let mut cell = shape.cell_below(page, 0, usable)?;
     for index in 1..shape.cells {

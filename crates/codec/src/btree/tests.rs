@@ -120,6 +120,18 @@ fn pages_that_overlap_are_out_of_order_or_marked_stay_as_they_are() {
     assert!(!promises(&[good, marked].concat(), pages));
 }
 
+/// A file may be longer than its pages. What is reserved of the last one may be all that it lacks.
+#[test]
+fn a_page_that_is_cut_stays_as_it_is() {
+    let pages = BTreePages::new(1024, 31).unwrap();
+    let rows: Vec<_> = (1..9).map(|rowid| cell(13, rowid, &[7; 20])).collect();
+    let whole = page(pages, 13, &rows, 0);
+    for length in [1, 500, 992, 993, 1000, 1023] {
+        let chunk = [&whole[..], &whole[..length]].concat();
+        assert!(comes_back(&chunk, pages), "{length}");
+    }
+}
+
 #[test]
 fn a_page_that_is_no_regular_form_is_an_error() {
     let pages = BTreePages::new(1024, 0).unwrap();
