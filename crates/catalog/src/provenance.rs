@@ -3,9 +3,10 @@
 //! The family GUID alone does not say it, because everything restored from a database's backups shares it: a
 //! test copy would take the place of the original. Two backups are of one database if family, name and the
 //! path of its first file are equal, and either its GUID or its machine's name. So a database that was restored over
-//! itself is the same, and so is one in a container that gets a new host name every time. Two kinds of GUID
+//! itself is the same, and so is one with a GUID of its own on a machine that has a new name. Two kinds of GUID
 //! prove nothing: one that is only derived from the machine's identity, because cloned machines share it, and
-//! one that is the family's, as a page-engine database's is, because every copy of its files has it.
+//! one that is the family's, as a page-engine database's is, because every copy of its files has it. Where
+//! names change, as in containers, the setting `machine_name` gives one that stays.
 //! In doubt two databases are told apart: then more is kept, and less is called backed up.
 //!
 //! The search for a differential's base, the restore of the newest state, retention, and what is said of a

@@ -58,11 +58,8 @@ pub(crate) fn renew(common: &Common, settings: &Settings) {
         return;
     };
     let folder = instance.canonicalize().ok();
-    let identity = Identity::of_instance(folder.as_deref());
-    let machine = match &common.machine_name {
-        Some(name) => name.clone(),
-        None => identity.machine,
-    };
+    let named = common.machine_name.clone();
+    let machine = named.unwrap_or_else(|| Identity::of_instance(folder.as_deref()).machine);
     let result = Catalog::open(instance)
         .and_then(|catalog| text(&catalog, &machine))
         .map_err(io::Error::other)

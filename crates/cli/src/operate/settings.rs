@@ -96,6 +96,11 @@ pub(crate) enum Error {
     },
     #[error("{path}: '{letter}' under [drives] is not a letter")]
     Drive { path: String, letter: String },
+    #[error(
+        "{origin}: '{name}' cannot be the name of a machine; give machine_name a name without a backslash, or \
+         remove it for the system's"
+    )]
+    MachineName { origin: String, name: String },
 }
 
 /// Reads the files and applies the command line.
@@ -127,6 +132,7 @@ pub(crate) fn load(common: &Common, matches: &ArgMatches) -> Result<Settings, Er
         }
     }
     settings.override_by(common, matches);
+    settings.check()?;
     Ok(settings)
 }
 
@@ -222,6 +228,20 @@ impl Settings {
             self.drives.insert(drive.to_ascii_uppercase(), setting);
         }
         Ok(())
+    }
+
+    /// Machines without a name would all be one.
+    fn check(&self) -> Result<(), Error> {
+        let Setting { value, origin } = &self.machine_name;
+        match value {
+            Some(name) if name.trim().is_empty() || name.contains('\\') => {
+                Err(Error::MachineName {
+                    origin: origin.clone(),
+                    name: name.clone(),
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn override_by(&mut self, common: &Common, matches: &ArgMatches) {

@@ -242,6 +242,20 @@ fn a_machine_whose_name_changes_is_one_if_it_is_given_a_name() {
         let said = restored.out + &restored.err;
         assert!(said.contains("2.bak"), "{said}");
     }
+    let run = on("a\\b", &["backup", "app.db", "--to", "3.bak"]);
+    assert!(run.code != Some(0), "{}", run.out);
+    assert!(run.err.contains("without a backslash"), "{}", run.err);
+    std::fs::write(place.path("empty.toml"), "machine_name = ' '").expect("a file");
+    let run = place.run(&[
+        "--config",
+        "empty.toml",
+        "backup",
+        "app.db",
+        "--to",
+        "3.bak",
+    ]);
+    assert!(run.code != Some(0), "{}", run.out);
+    assert!(!place.path("3.bak").exists());
     let run = on(
         "elsewhere",
         &["backup", "app.db", "--to", "2.bak", "--init"],

@@ -15,7 +15,7 @@ use crate::operation::{DeviceName, addresses};
 use crate::tag::Tags;
 
 /// Refuses a command that would write two backups, or copies of them, to one file: the later would take the place
-/// of the earlier. All names have the time of the command, which each gets again when its backup starts.
+/// of the earlier. All names get the time of the command here; each backup takes its own time when it starts.
 pub(super) fn check(
     session: &Session,
     command: &Command,
