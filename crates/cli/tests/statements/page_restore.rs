@@ -227,8 +227,16 @@ GO
         .write(true)
         .open(place.path("e.bak"))
         .expect("media");
+    // Damage of a chunk's header is another error.
+    let content = std::fs::read(place.path("e.bak")).expect("media");
+    let chunks = content.windows(4).zip(0_u64..);
+    let chunks = chunks.filter(|(bytes, _)| *bytes == b"WLDT");
+    let chunks: Vec<u64> = chunks.map(|(_, at)| at).collect();
     let (mut byte, at) = ([0], length / 2);
     for at in (at - 200_000..at + 200_000).step_by(4096) {
+        if chunks.iter().any(|chunk| chunk.abs_diff(at) < 8192) {
+            continue;
+        }
         media.read_exact_at(&mut byte, at).expect("media");
         media.write_all_at(&[byte[0] ^ 1], at).expect("media");
     }
