@@ -90,6 +90,15 @@ pub enum Error {
     /// A bug: part of the database is on the media twice.
     #[error("the backup would contain twice, or without being requested, {0}")]
     StoredTwice(FileRanges),
+    /// A compressor or filter is at fault: what it made does not give back what it was made of.
+    #[error(
+        "a chunk that {algorithm} compressed does not expand to what was read (filter: {filter}): {reason}"
+    )]
+    NotReversible {
+        algorithm: windlass_codec::Algorithm,
+        filter: windlass_codec::Filter,
+        reason: String,
+    },
     /// A bug: the target did not receive everything in the set.
     #[error("{found} of the {expected} bytes of file '{file}' in the set were written")]
     NotWritten {

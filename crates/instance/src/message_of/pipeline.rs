@@ -52,6 +52,7 @@ fn message(error: &Error) -> Message {
         Error::EndedEarly { .. } | Error::NotStored(_) | Error::StoredTwice(_) => {
             table::defect(format!("backup: {error}"), DEFECT_HINT)
         }
+        Error::NotReversible { .. } => table::defect(format!("backup: {error}"), OTHER_ALGORITHM),
         Error::NotWritten { .. } => table::defect(format!("restore: {error}"), DEFECT_HINT),
         Error::HalfNamed { cause, files } => match cause {
             Some(cause) => message(cause),
@@ -114,6 +115,9 @@ fn message(error: &Error) -> Message {
 const DEFECT_HINT: &str = "Nothing was completed. Run the statement again; if it fails again, \
                            report this message and the lines on standard error that begin with \
                            'thread'.";
+
+const OTHER_ALGORITHM: &str = "Nothing was completed. Back up with another algorithm, or without compression, and \
+                               report this message with the version and the processor.";
 
 /// The message for a panic of a thread. What it had begun is not reported as done.
 pub fn defect_message(panicked: &Panicked) -> Message {

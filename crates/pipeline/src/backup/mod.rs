@@ -17,6 +17,7 @@ mod media;
 mod movement;
 mod priority;
 mod probe;
+mod proof;
 mod read;
 mod set;
 mod stripes;
@@ -25,8 +26,8 @@ mod write;
 mod written;
 
 use std::panic::resume_unwind;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use windlass_base::page::pages_of;
@@ -41,6 +42,7 @@ use windlass_source::Snapshot;
 pub use probe::probe;
 
 use self::movement::{Movement, Sink};
+use self::proof::Proof;
 use self::read::Schedule;
 use self::transform::Transform;
 use self::write::Family;
@@ -135,8 +137,7 @@ fn run(
     let key = sealing::begin(request.encryption.as_ref(), &mut configuration)?;
     begin_set(&mut media, &header, &mut configuration)?;
     let digest_writer = digest_writer(request, &*snapshot, configuration.set_guid);
-    let frames = BufferPool::new(plan.frame_buffers.value, plan.frame_bytes.value);
-    let output = BufferPool::new(plan.output_buffers.value, plan.frame_bytes.value);
+    let (frames, output) = pools(&plan);
     let schedule = Schedule::new(&*snapshot, plan.frame_bytes.value);
     let accounts = accounts::open(&*snapshot);
     let pools = vec![frames.clone(), output.clone()];
@@ -156,6 +157,7 @@ fn run(
         output: &output,
         next_ordinal: AtomicU64::new(0),
         totals: Totals::default(),
+        proof: Proof::of(&plan),
         damaged: Mutex::new(Vec::new()),
     };
     let movement = Movement {
@@ -167,8 +169,7 @@ fn run(
     let (mut stages, adapted) = movement.run(Sink::Media(&mut media));
     control.finish()?;
     accounts::check(&*snapshot, &control.coverage)?;
-    let (totals, damaged) = (transform.totals, transform.damaged.into_inner());
-    let damaged = damaged.unwrap_or_else(PoisonError::into_inner);
+    let (totals, damaged) = transform.into_findings();
     configuration.is_damaged |= !damaged.is_empty();
     set::complete(&mut configuration, &totals, &control.coverage, &*snapshot)?;
     set::describe_copy(&mut configuration, request, &*snapshot);
@@ -192,6 +193,12 @@ fn run(
         writers_held,
     };
     Ok((report, base))
+}
+
+/// The buffers between source and transform, and those between transform and media.
+fn pools(plan: &Plan) -> (BufferPool, BufferPool) {
+    let of = |count: usize| BufferPool::new(count, plan.frame_bytes.value);
+    (of(plan.frame_buffers.value), of(plan.output_buffers.value))
 }
 
 /// Starts the set on every family, and binds it to the media header.

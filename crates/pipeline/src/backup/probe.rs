@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use windlass_base::Guid;
 use windlass_crypt::SetKey;
-use windlass_io::BufferPool;
 use windlass_source::Snapshot;
 
 use super::movement::{Movement, Sink};
+use super::proof::Proof;
 use super::read::Schedule;
 use super::transform::Transform;
-use super::{accounts, priority, read_method, size_of};
+use super::{accounts, pools, priority, read_method, size_of};
 use crate::control::Control;
 use crate::error::Error;
 use crate::plan::Plan;
@@ -43,8 +43,7 @@ fn run(
     let begun = Instant::now();
     let plan = plan_of(request, &*snapshot, priority)?;
     observer.planned(&plan);
-    let frames = BufferPool::new(plan.frame_buffers.value, plan.frame_bytes.value);
-    let output = BufferPool::new(plan.output_buffers.value, plan.frame_bytes.value);
+    let (frames, output) = pools(&plan);
     let schedule = Schedule::new(&*snapshot, plan.frame_bytes.value);
     let control = Control::new(
         observer,
@@ -72,6 +71,7 @@ fn run(
         output: &output,
         next_ordinal: AtomicU64::new(0),
         totals: Totals::default(),
+        proof: Proof::of(&plan),
         damaged: Mutex::default(),
     };
     let movement = Movement {

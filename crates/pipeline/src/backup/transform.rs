@@ -17,6 +17,7 @@ use windlass_media::{ChunkHeader, ChunkKind, Run};
 use windlass_source::{Snapshot, SourceFile};
 
 use super::governor::Governor;
+use super::proof::Proof;
 use super::read::Frame;
 use super::stripes::Stripes;
 use crate::adapt::Work;
@@ -64,6 +65,7 @@ pub(super) struct Transform<'a> {
     /// The ordinal of the next chunk.
     pub(super) next_ordinal: AtomicU64,
     pub(super) totals: Totals,
+    pub(super) proof: Proof,
     pub(super) damaged: Mutex<Vec<DamagedPage>>,
 }
 
@@ -215,6 +217,9 @@ impl Transform<'_> {
                 encoder.encode(&payload[..frame.bytes], &mut output)
             })?
         {
+            let ends_file = self.ends_file(&header);
+            let raw = &payload[..frame.bytes];
+            (self.proof).examine(filter, raw, &output[..bytes], ends_file)?;
             header.codec = self.plan.compression.algorithm.id();
             header.filter = filter.id();
             header.stored_bytes = bytes as u32;
@@ -236,6 +241,19 @@ impl Transform<'_> {
     fn file(&self, file_id: u16) -> Option<&SourceFile> {
         let files = self.snapshot.files();
         files.iter().find(|file| file.id == file_id)
+    }
+
+    /// What went through, and the damaged pages in it; called when all threads have finished.
+    pub(super) fn into_findings(self) -> (Totals, Vec<DamagedPage>) {
+        let damaged = self.damaged.into_inner();
+        (self.totals, damaged.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn ends_file(&self, header: &ChunkHeader) -> bool {
+        let size_bytes = self.file(header.file_id).map(|file| file.size_bytes);
+        let ends = header.runs.iter();
+        let mut ends = ends.map(|run| run.offset + u64::from(run.bytes));
+        header.kind == ChunkKind::Data && ends.any(|end| Some(end) == size_bytes)
     }
 
     /// The layout of the pages in the frames of a file, if they are of b-trees.

@@ -122,12 +122,19 @@ impl Plan {
                 Value::Bytes(self.codec_bytes),
                 "for each thread",
             ),
-            line(
-                "memory_bytes",
-                Value::Bytes(self.memory_bytes()),
-                "upper bound of all of the above",
-            ),
         ]);
+        lines.extend((self.sample_bytes > 0).then(|| {
+            line(
+                "sample_memory_bytes",
+                Value::Bytes(self.sample_bytes),
+                "expands a sample of the chunks before they are written",
+            )
+        }));
+        lines.push(line(
+            "memory_bytes",
+            Value::Bytes(self.memory_bytes()),
+            "upper bound of all of the above",
+        ));
         lines
     }
 

@@ -87,6 +87,8 @@ pub struct Plan {
     pub output_buffers: Chosen,
     /// Upper bound of the memory of one encoder or decoder.
     pub codec_bytes: usize,
+    /// Memory in which a backup expands a sample of its chunks.
+    pub sample_bytes: usize,
     pub goal: Goal,
     /// Whether the level is picked for each chunk; `compression` has the initial level.
     pub adapts_level: bool,
@@ -196,6 +198,7 @@ impl Plan {
             frame_buffers,
             output_buffers,
             codec_bytes: encoder_bytes(compression, tuning, frame_bytes.value),
+            sample_bytes: sample_bytes(compression, frame_bytes.value),
             goal: tuning.goal,
             adapts_level: tuning.adapts_level,
             adapts_threads: tuning.threads.is_none(),
@@ -251,6 +254,7 @@ impl Plan {
             frame_buffers,
             output_buffers,
             codec_bytes: compression.decoder_bytes(frame_bytes),
+            sample_bytes: 0,
             goal: Goal::Fast,
             adapts_level: false,
             adapts_threads: false,
@@ -327,7 +331,8 @@ impl Plan {
         let in_flight = self.depth.value.max(self.write_depth.value) + 1;
         let transfer_bytes = self.part_bytes.unwrap_or(self.transfer_bytes).value;
         let transfers = self.families * (self.mirrors + 1) * in_flight * transfer_bytes;
-        frames + transfers + self.threads.value * self.codec_bytes + self.families * INDEX_BYTES
+        let codecs = self.threads.value * self.codec_bytes + self.sample_bytes;
+        frames + transfers + codecs + self.families * INDEX_BYTES
     }
 }
 
@@ -336,6 +341,14 @@ fn encoder_bytes(compression: Compression, tuning: Tuning, frame_bytes: usize) -
     match tuning.adapts_level {
         true => Compression::adaptive_encoder_bytes(frame_bytes),
         false => compression.encoder_bytes(frame_bytes),
+    }
+}
+
+/// Memory of a decoder and of one chunk that it expands.
+fn sample_bytes(compression: Compression, frame_bytes: usize) -> usize {
+    match compression.algorithm {
+        Algorithm::None => 0,
+        _ => compression.decoder_bytes(frame_bytes) + frame_bytes,
     }
 }
 
@@ -499,6 +512,7 @@ mod tests {
         let expected = frames * plan.frame_bytes.value
             + (plan.write_depth.value + 1) * plan.transfer_bytes.value
             + 2 * plan.codec_bytes
+            + plan.sample_bytes
             + INDEX_BYTES;
         assert_eq!(plan.memory_bytes(), expected);
     }

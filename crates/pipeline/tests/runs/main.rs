@@ -15,6 +15,7 @@ mod faults;
 mod measuring;
 mod narrowed;
 mod regular;
+mod reversible;
 mod round_trip;
 mod selected;
 mod support;
