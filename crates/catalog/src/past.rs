@@ -39,6 +39,8 @@ pub struct PastBackup {
     pub started: Option<Moment>,
     /// `backup_finish_date`
     pub finished: Option<Moment>,
+    /// The size of its files; `None` if the history does not know it.
+    pub database_bytes: Option<u64>,
     /// `backup_size`
     pub raw_bytes: u64,
     /// `compressed_backup_size`
@@ -117,6 +119,10 @@ impl PastBackup {
             kind: text("type")?,
             started: read(row, "backup_start_date", "a date")?,
             finished: read(row, "backup_finish_date", "a date")?,
+            database_bytes: row
+                .get::<_, Option<i64>>("database_bytes")
+                .doing(doing)?
+                .and_then(|bytes| u64::try_from(bytes).ok()),
             raw_bytes: amount("backup_size")?,
             stored_bytes: amount("compressed_backup_size")?,
             compression: text("compression")?,
@@ -183,6 +189,8 @@ impl Catalog {
             .connection()
             .prepare_cached(&format!(
                 "SELECT backupset.*, {FIRST_PATH}, \
+                 (SELECT sum(file_size) FROM own_backupfile AS file \
+                    WHERE file.backup_set_id = backupset.backup_set_id) AS database_bytes, \
                  concat_ws(':', compression_algorithm, compression_level) AS compression, \
                  (SELECT group_concat(physical_device_name, char(10)) FROM (\
                     SELECT physical_device_name FROM backupmediafamily AS family \

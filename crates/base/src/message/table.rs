@@ -329,6 +329,8 @@ messages! {
     50104, 16, no_instance(folder), "There is no instance in '{folder}', and this command makes none. Check the name, or WINDLASS_INSTANCE and the settings file.";
     50120, 16, number_too_long(number), "The number {number} was not stored: a column of a SQLite table keeps 15 digits of a number that is no bigint. Store it as text (CAST(... AS varchar(40)) in a text column), or in a #temp table.";
     50150, 16, url_names_no_object(url, why), "'{url}' does not name an object: {why}.";
+    50180, 16, database_emptied(file, backup, bytes), "'{file}' is empty (0 bytes), but {backup} holds {bytes} bytes of this database: SQLite never shrinks one to nothing, so its content is lost. It was not backed up. Restore it from its last backup; or back up the empty file with CONTINUE_AFTER_ERROR (--continue-after-error), as a damaged set that stands for no other. If it is a new database, make its first table before its backup.";
+    50181, 10, emptied_database_read(file, backup, bytes), "Warning: '{file}' is empty (0 bytes), but {backup} holds {bytes} bytes of this database: its content is lost.";
 }
 
 // What statements report besides SQL Server's messages.

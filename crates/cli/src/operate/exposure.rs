@@ -183,6 +183,7 @@ mod tests {
             kind: kind.to_owned(),
             started: Some(Moment::new(finished.to_civil().saturating_sub(hour))),
             finished: Some(finished),
+            database_bytes: None,
             raw_bytes: 100,
             stored_bytes: 10,
             compression: String::new(),

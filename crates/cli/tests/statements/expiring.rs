@@ -241,3 +241,28 @@ fn a_complete_file_that_a_killed_backup_had_not_renamed_takes_the_place_of_no_ba
         assert_eq!(run.code, Some(2), "{}", run.out);
     }
 }
+
+#[test]
+fn the_backup_of_an_empty_file_takes_the_place_of_none_that_holds_something() {
+    for further in [
+        &["--last", "1"][..],
+        &["--erasefiles", "1b"],
+        &["--daily", "1"],
+    ] {
+        let place = Place::new();
+        place.succeed(&["backup", "app.db", "--to", "temp/1.bak"]);
+        let content = fs::read(place.path("app.db")).expect("it");
+        fs::write(place.path("app.db"), "").expect("it is empty");
+        // Nothing that is named knows of the first.
+        place.succeed(&["backup", "app.db", "--to", "temp/2.bak"]);
+        let run = place.run(&["restore", "temp/1.bak", "temp/2.bak", "--to", "back.db"]);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        assert!(fs::read(place.path("back.db")).expect("it") == content);
+        place.succeed(&[&["expire", "temp", "--delete"], further].concat());
+        assert!(left(&place).contains(&"1.bak".to_owned()), "{further:?}");
+        // It can be restored all the same.
+        if place.path("temp/2.bak").exists() {
+            place.succeed(&["restore", "temp/2.bak", "--to", "empty.db"]);
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use crate::sales::MAKE;
-use crate::support::{Place, flip_bit, rows, sql, succeed};
+use crate::support::{Place, flip_bit, make_database, registered, rows, sql, succeed, well};
 
 /// Puts rubbish over a page in the middle of a file.
 fn spoil(path: &Path, page_bytes: u64) {
@@ -212,4 +212,58 @@ fn checkdb_finds_damage_in_both_kinds_of_databases() {
         assert!(run.numbers().contains(&50052), "{name}: {}", run.err);
     }
     assert_eq!(rows(&place.path("other.db")), 10);
+}
+
+#[test]
+fn an_empty_file_is_not_taken_for_the_database_that_a_backup_holds() {
+    let place = registered();
+    let bytes = std::fs::metadata(place.path("app.db")).expect("it").len();
+    well(&place, &["backup", "app", "--to", "known.bak"]);
+    place.succeed(&["backup", "app.db", "--to", "full.bak"]);
+    std::fs::write(place.path("app.db"), "").expect("it is empty");
+    let plain = |further: &[&str]| {
+        let run = place.run(&[&["--json", "backup"], further].concat());
+        let what = format!("{further:?}: {}", run.err);
+        assert_eq!(run.code, Some(1), "{what}");
+        assert!(run.numbers().contains(&50180), "{what}");
+        assert!(run.err.contains(&format!("{bytes} bytes")), "{what}");
+    };
+    // What the media say that are named.
+    plain(&["app.db", "--to", "full.bak"]);
+    plain(&["app.db", "--to", "full.bak", "--init"]);
+    plain(&["app.db", "--to", "full.bak", "--dry-run"]);
+    plain(&["app.db", "--to", "x.bak", "--mirror", "full.bak"]);
+    let based = ["--differential", "--base", "full.bak", "--to", "x.bak"];
+    plain(&[&["app.db"], &based[..]].concat());
+    // What the history says.
+    let named = ["--instance", "instance"];
+    plain(&[&["app", "--to", "x.bak"], &named[..]].concat());
+    plain(&[&["app", "--to", "x.bak", "--differential"], &named[..]].concat());
+    let run = sql(
+        &place,
+        "BACKUP DATABASE app TO DISK = 'D:\\x.bak'\nGO\nDBCC CHECKDB (app)",
+    );
+    assert!(run.numbers().contains(&50180), "{}", run.err);
+    assert!(run.numbers().contains(&50051), "{}", run.err);
+    assert!(!place.path("x.bak").exists());
+
+    let anyway = ["--json", "backup", "app", "--to", "x.bak"];
+    let anyway = [&anyway[..], &["--continue-after-error"], &named[..]].concat();
+    let run = place.succeed(&anyway);
+    assert!(run.numbers().contains(&50181), "{}", run.err);
+    assert_eq!(header(&place, "x.bak")["IsDamaged"], true);
+    // As soon as it holds something again, it is backed up.
+    make_database(&place.path("app.db"), 1);
+    well(&place, &["backup", "app", "--to", "y.bak"]);
+}
+
+#[test]
+fn a_new_database_is_backed_up_while_it_is_empty() {
+    let place = Place::new();
+    std::fs::write(place.path("new.db"), "").expect("a file");
+    for name in ["new.bak", "new.bak"] {
+        place.succeed(&["backup", "new.db", "--to", name]);
+    }
+    place.succeed(&["restore", "new.bak", "--to", "back.db"]);
+    assert_eq!(std::fs::read(place.path("back.db")).expect("it"), b"");
 }

@@ -26,7 +26,8 @@
 //!    restored to an older state numbers its records from there again. Times are UTC, so the end of
 //!    daylight saving time does not matter. A clock that was set back does matter: so on one media set the
 //!    later position is newer, and the LSN of a SQLite file, which is a time that never goes back, takes
-//!    precedence over the date.
+//!    precedence over the date. An empty database is older than any that holds something: it has lost its content,
+//!    or never had any.
 //!
 //! If there are several copies of one set, any that can be restored is used.
 
@@ -39,6 +40,7 @@ use std::collections::BTreeMap;
 use windlass_base::{Guid, Lsn};
 use windlass_media::SetType;
 
+pub(crate) use set::is_empty;
 pub use set::{ChainSet, Obstacle, Times, is_newer};
 
 /// Why a set cannot be restored.
@@ -80,6 +82,8 @@ pub struct State {
 pub enum LeftOut {
     /// Its state is older, or it leads only to older ones.
     Older,
+    /// It is of an empty database, and others hold something.
+    Empty,
     /// It cannot be restored.
     Unrestorable(Why),
 }
@@ -88,6 +92,7 @@ impl std::fmt::Display for LeftOut {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Older => f.write_str("its state is older"),
+            Self::Empty => f.write_str("it is of an empty database"),
             Self::Unrestorable(why) => why.fmt(f),
         }
     }
@@ -240,11 +245,13 @@ impl<'a> Chains<'a> {
     /// The newest state among the sets in `wanted`, how to restore it, and why the other sets in
     /// `wanted` are not part of it; `None` if none of them can be restored.
     pub fn newest_state(&self, wanted: impl Fn(&ChainSet) -> bool) -> Option<State> {
-        let steps = self.path(self.newest(&wanted)?).ok()?;
+        let newest = self.newest(&wanted)?;
+        let steps = self.path(newest).ok()?;
         let is_left = |(index, set): &(usize, &ChainSet)| wanted(set) && !steps.contains(index);
         let left_out = self.sets.iter().enumerate().filter(is_left);
         let left_out = left_out
-            .map(|(index, _)| match &self.verdicts[index] {
+            .map(|(index, set)| match &self.verdicts[index] {
+                Ok(()) if set.is_empty && !self.sets[newest].is_empty => (index, LeftOut::Empty),
                 Ok(()) => (index, LeftOut::Older),
                 Err(why) => (index, LeftOut::Unrestorable(why.clone())),
             })

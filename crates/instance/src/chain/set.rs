@@ -83,6 +83,8 @@ pub struct ChainSet {
     pub times: Option<Times>,
     /// The media set that contains it, and its position there.
     pub place: Option<(Guid, u32)>,
+    /// Whether its database was empty: its state is older than any that holds something.
+    pub is_empty: bool,
     /// Why it cannot be restored, regardless of other sets.
     pub obstacle: Option<Obstacle>,
 }
@@ -109,6 +111,7 @@ impl ChainSet {
             last_lsn: set.last_lsn,
             times: Times::of(set.started, set.finished, i32::from(set.time_zone)),
             place: None,
+            is_empty: is_empty(set),
             obstacle,
         }
     }
@@ -156,6 +159,7 @@ impl ChainSet {
             place: past
                 .media_set_guid
                 .map(|media_set| (media_set, past.position)),
+            is_empty: past.database_bytes == Some(0),
             obstacle,
         })
     }
@@ -189,8 +193,17 @@ impl ChainSet {
     }
 }
 
+/// Whether a set is of a database without any content: a file that a program has made, or made again, and not
+/// written to yet.
+pub(crate) fn is_empty(set: &SetConfiguration) -> bool {
+    !set.files.is_empty() && set.files.iter().all(|file| file.size_bytes == 0)
+}
+
 /// Whether the state of `one` is newer than that of `other`.
 pub fn is_newer(one: &ChainSet, other: &ChainSet) -> bool {
+    if one.is_empty != other.is_empty {
+        return other.is_empty;
+    }
     // Media are only appended to, so position beats the clock.
     if let (Some((media_set, position)), Some((other_media_set, other_position))) =
         (one.place, other.place)

@@ -37,6 +37,7 @@ fn set(kind: SetType, number: u8, time: u32, base: Option<u8>) -> ChainSet {
             finished: i64::from(time) * 10 + 5,
         }),
         place: None,
+        is_empty: false,
         obstacle: None,
     }
 }

@@ -14,6 +14,7 @@ use windlass_source::check::{self, FINDINGS_MAX};
 use windlass_source::{Content, Depth, Opened, Snapshot};
 
 use crate::message_of::engine_message;
+use crate::operation::backup;
 use crate::{Failure, Session, Sink};
 
 /// Maximum number of findings printed by a backup; DBCC CHECKDB prints all.
@@ -158,7 +159,14 @@ fn of_file(
     let source = session.source_of(record)?;
     let opened = source.open(BackupMode::CopyOnly)?;
     look_at(&opened, false, OnDamage::Continue, sink)?;
-    let (snapshot, checked) = of_snapshot(session, opened.snapshot, depth)?;
+    let content = opened.content;
+    let (snapshot, mut checked) = of_snapshot(session, opened.snapshot, depth)?;
     snapshot.close()?;
+    if content == Content::Empty
+        && let Some(earlier) = backup::earlier(session, record, std::iter::empty())?
+    {
+        let warning = earlier.warning(&record.path.display().to_string());
+        checked.findings.push(warning.text);
+    }
     Ok(checked.findings)
 }

@@ -75,6 +75,7 @@ impl Place {
             kind: "D".to_owned(),
             started: set.started,
             finished: set.finished,
+            database_bytes: None,
             raw_bytes: 0,
             stored_bytes: 0,
             compression: String::new(),

@@ -253,7 +253,11 @@ fn by_policy(found: &Found<'_>, own: &[usize], policy: &Policy, now: Moment) -> 
         }
     }
     let place = |index: usize| (found.sets[index].last_lsn, found.places[index]);
-    points.sort_by_key(|(finished, index)| std::cmp::Reverse((*finished, place(*index))));
+    // No empty one takes the place of one that holds something.
+    points.sort_by_key(|(finished, index)| {
+        let holds = !found.sets[*index].is_empty;
+        std::cmp::Reverse((holds, *finished, place(*index)))
+    });
     let newest = found.chains.newest_among(own.iter().copied());
     if let Some(newest) = newest {
         kept.push(Kept::for_others(

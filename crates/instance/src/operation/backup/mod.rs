@@ -1,6 +1,7 @@
 //! A backup of one database.
 
 mod base;
+mod emptied;
 mod media;
 mod options;
 mod rehearse;
@@ -28,6 +29,7 @@ use crate::operation::observer::Watch;
 use crate::operation::{history, integrity, signing, timing, trace};
 use crate::{Completed, Failure, Instance, Rehearsal, Session, Sink};
 pub use base::MissingBase;
+pub(super) use emptied::earlier;
 use media::Subject;
 pub use options::{BackupOptions, CompressionChoice};
 use options::{Settled, settle};
@@ -163,11 +165,9 @@ impl BackupOperation<'_> {
             None => None,
         };
         let opened = source.open(self.engine_kind(base, is_discarded)?)?;
-        self.look_at(&opened, sink)?;
+        let content = self.look_at(&opened, &media, sink)?;
         let Opened {
-            snapshot,
-            content,
-            phases,
+            snapshot, phases, ..
         } = opened;
         if let Some(probe) = self.options.probe {
             return self.measure(probe, snapshot, sink);
@@ -253,14 +253,35 @@ impl BackupOperation<'_> {
         Ok(BackupKind::Differential(found))
     }
 
-    /// Checks the content; warns if a checksum is requested and pages have none.
-    fn look_at(&self, opened: &Opened, sink: &mut dyn Sink) -> Result<(), Failure> {
+    /// Checks the content, and returns its kind; warns if a checksum is requested and pages have none.
+    fn look_at(
+        &self,
+        opened: &Opened,
+        media: &MediaRequest,
+        sink: &mut dyn Sink,
+    ) -> Result<Content, Failure> {
         let is_as_is = self.options.is_as_is || self.record.is_as_is;
         integrity::look_at(opened, is_as_is, self.options.on_damage, sink)?;
         if self.settled.checksum && !opened.snapshot.has_page_checksums() {
             sink.message(table::database_without_checksums(&self.record.name));
         }
-        Ok(())
+        match opened.content {
+            Content::Empty if self.options.probe.is_none() => self.empty(media, sink),
+            content => Ok(content),
+        }
+    }
+
+    /// The content of a database that is empty now.
+    fn empty(&self, media: &MediaRequest, sink: &mut dyn Sink) -> Result<Content, Failure> {
+        let copies = std::iter::once(&media.devices).chain(&media.mirrors);
+        let media = self.options.base.iter().chain(copies.flatten());
+        emptied::judge(
+            self.session,
+            &self.record,
+            media,
+            self.options.on_damage,
+            sink,
+        )
     }
 
     /// Runs SQLite's own check, if requested.

@@ -35,6 +35,9 @@ impl BackupOperation<'_> {
             };
             base::rehearse(self.session, &wanted, &media, sink)?;
         }
+        if self.record.log_path.is_none() && has_no_bytes(&self.record.path) {
+            self.empty(&media, sink)?;
+        }
         let source = SourceSize {
             bytes: files.iter().map(|(_, bytes)| bytes).sum(),
             ranges: files.len() as u64,
@@ -99,6 +102,14 @@ impl BackupOperation<'_> {
             because: "what the last differential took".to_owned(),
         })
     }
+}
+
+/// Whether a SQLite file and its write-ahead log hold nothing.
+fn has_no_bytes(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let bytes = |path: &Path| std::fs::metadata(path).map(|metadata| metadata.len());
+    bytes(path).is_ok_and(|bytes| bytes == 0) && bytes(Path::new(&log)).unwrap_or(0) == 0
 }
 
 /// The files of a database, and their lengths; for SQLite also the content of the write-ahead log.
