@@ -41,6 +41,8 @@ pub struct DatabaseIdentity {
     pub family_guid: Guid,
     /// Of this copy of the database; a restore creates a new one.
     pub database_guid: Guid,
+    /// Of its history since it was created or last restored; that of the family if LSNs do not depend on it.
+    pub recovery_fork_guid: Guid,
     /// When the database was created, if known.
     pub created: Option<Moment>,
     /// Bytes per page; 0 if the content does not say.

@@ -311,6 +311,7 @@ fn identity(listing: &SetListing) -> DatabaseIdentity {
         name: found.map_or_else(String::new, |found| found.database.clone()),
         family_guid: found.map_or(Guid::NIL, |found| found.family),
         database_guid: found.map_or(Guid::NIL, |found| found.binding),
+        recovery_fork_guid: found.map_or(Guid::NIL, |found| found.family),
         created: found.and_then(|found| found.database_created),
         page_bytes: PAGE_BYTES as u32,
         // The set says it in SQL Server's words.

@@ -4,6 +4,7 @@ mod accelerator;
 mod administering;
 mod articles;
 mod commands;
+mod contradicted;
 mod devices;
 mod dropping;
 mod dry_run;

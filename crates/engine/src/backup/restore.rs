@@ -231,6 +231,7 @@ impl Restore {
         }
         let header = Header {
             counter: 1,
+            recovery_fork: Guid::random(),
             name: name.to_owned(),
             epoch: resume.epoch,
             clean: false,

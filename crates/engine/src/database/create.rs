@@ -305,6 +305,7 @@ impl Database {
         let header = Header {
             counter: 0,
             guid: request.guid.unwrap_or_else(Guid::random),
+            recovery_fork: Guid::random(),
             name: request.name.clone(),
             epoch: 1,
             clean: false,

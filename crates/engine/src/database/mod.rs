@@ -70,6 +70,7 @@ pub struct Database {
     number: DatabaseNumber,
     name: String,
     guid: Guid,
+    recovery_fork: Guid,
     shared: Arc<Shared>,
     data: DataFiles,
     log: Log,
@@ -115,6 +116,7 @@ impl Database {
             number,
             name: header.name.clone(),
             guid: header.guid,
+            recovery_fork: header.recovery_fork,
             data,
             log,
             dirty: Arc::new(DirtyPages::new(shared.options.schedulers)),
@@ -142,6 +144,11 @@ impl Database {
 
     pub fn guid(&self) -> Guid {
         self.guid
+    }
+
+    /// Identity of its history since it was created or last restored: within it, LSNs only grow.
+    pub fn recovery_fork(&self) -> Guid {
+        self.recovery_fork
     }
 
     pub(crate) fn number(&self) -> DatabaseNumber {

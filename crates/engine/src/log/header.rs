@@ -59,6 +59,8 @@ pub(crate) struct Fingerprint {
 pub(crate) struct Header {
     pub(crate) counter: u64,
     pub(crate) guid: Guid,
+    /// Identity of its history since it was created or last restored: within it, LSNs only grow.
+    pub(crate) recovery_fork: Guid,
     pub(crate) name: String,
     pub(crate) epoch: u32,
     /// Set by a clean close, when the pool has no pages and the log has nothing to replay.
@@ -91,6 +93,7 @@ impl Header {
         out.u64(0);
         out.u64(self.counter);
         out.guid(self.guid);
+        out.guid(self.recovery_fork);
         out.text(self.name.as_bytes());
         out.u32(self.epoch);
         out.u8(u8::from(self.clean));
@@ -159,6 +162,7 @@ impl Header {
         Some(Self {
             counter: input.u64()?,
             guid: input.guid()?,
+            recovery_fork: input.guid()?,
             name: String::from_utf8(input.text()?.to_vec()).ok()?,
             epoch: input.u32()?,
             clean: input.u8()? != 0,
@@ -289,6 +293,7 @@ mod tests {
         let header = Header {
             counter: 3,
             guid: Guid::from_stored([4; 16]),
+            recovery_fork: Guid::from_stored([7; 16]),
             name: "näme".to_owned(),
             epoch: 2,
             clean: true,

@@ -27,7 +27,9 @@
 //!    daylight saving time does not matter. A clock that was set back does matter: so on one media set the
 //!    later position is newer, and the LSN of a SQLite file, which is a time that never goes back, takes
 //!    precedence over the date. An empty database is older than any that holds something: it has lost its content,
-//!    or never had any.
+//!    or never had any. A page-engine database begins a new
+//!    recovery fork with each restore, and within one its LSNs only grow: where they contradict the dates
+//!    ([`rivals`]), nobody knows which state is the newer, so no restore chooses one, and retention keeps both.
 //!
 //! If there are several copies of one set, any that can be restored is used.
 
@@ -41,7 +43,7 @@ use windlass_base::{Guid, Lsn};
 use windlass_media::SetType;
 
 pub(crate) use set::is_empty;
-pub use set::{ChainSet, Obstacle, Times, is_newer};
+pub use set::{ChainSet, Obstacle, Times, is_newer, rivals};
 
 /// Why a set cannot be restored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

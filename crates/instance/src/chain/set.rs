@@ -199,6 +199,29 @@ pub(crate) fn is_empty(set: &SetConfiguration) -> bool {
     !set.files.is_empty() && set.files.iter().all(|file| file.size_bytes == 0)
 }
 
+/// Whether the log says that `one` has the newer state, and the dates say that `other` has it: a clock was set
+/// back, or the files of the database were put back from a copy. Then neither can take the other's place.
+pub(super) fn is_rival(one: &ChainSet, other: &ChainSet) -> bool {
+    let of = |set: &ChainSet| (set.family_guid, set.fork);
+    let media_set = |set: &ChainSet| set.place.map(|(media_set, _)| media_set);
+    // The LSNs of a SQLite file are times themselves.
+    of(one) == of(other)
+        && one.fork != one.family_guid
+        && one.last_lsn > other.last_lsn
+        && (media_set(one).is_none() || media_set(one) != media_set(other))
+        && is_newer(other, one)
+}
+
+/// The sets among `others` that may be newer than `newest`, which is the newest by its date.
+pub fn rivals<'a>(
+    sets: &'a [ChainSet],
+    newest: usize,
+    others: &'a [usize],
+) -> impl Iterator<Item = usize> + 'a {
+    let others = others.iter().copied();
+    others.filter(move |other| is_rival(&sets[*other], &sets[newest]))
+}
+
 /// Whether the state of `one` is newer than that of `other`.
 pub fn is_newer(one: &ChainSet, other: &ChainSet) -> bool {
     if one.is_empty != other.is_empty {

@@ -5,6 +5,7 @@ use windlass_base::{Guid, Lsn};
 use windlass_catalog::PastBackup;
 use windlass_media::{SetConfiguration, SetType};
 
+use super::set::is_rival;
 use super::{ChainSet, Chains, LeftOut, Obstacle, Times, Why, is_newer};
 use crate::presence::tests::Place;
 
@@ -50,6 +51,37 @@ fn log(number: u8, from: u32, to: u32) -> ChainSet {
 }
 
 use SetType::{Differential, Full};
+
+#[test]
+fn where_log_and_dates_of_one_fork_disagree_neither_set_is_the_newer() {
+    let [mut old, new] = [set(Full, 1, 1, None), set(Full, 2, 2, None)];
+    let are_rivals = |old: &ChainSet, new: &ChainSet| {
+        assert!(!is_rival(new, old));
+        is_rival(old, new)
+    };
+    assert!(!are_rivals(&old, &new));
+    old.last_lsn = lsn(3);
+    assert!(are_rivals(&old, &new));
+    // A restore began a new fork, and with it the LSNs again.
+    let fork = guid(202);
+    assert!(!are_rivals(
+        &old,
+        &ChainSet {
+            fork,
+            ..new.clone()
+        }
+    ));
+    // The LSNs of a SQLite file are times.
+    let times = |set: &ChainSet| ChainSet {
+        fork: set.family_guid,
+        ..set.clone()
+    };
+    assert!(!are_rivals(&times(&old), &times(&new)));
+    // One stands behind the other on a medium.
+    let on = |set: &ChainSet, position| set.clone().on(guid(203), position);
+    assert!(!are_rivals(&on(&old, 1), &on(&new, 2)));
+    assert!(are_rivals(&old.clone().on(guid(204), 1), &on(&new, 2)));
+}
 
 #[test]
 fn the_newest_state_is_the_newest_full_backup_and_the_differential_upon_it() {

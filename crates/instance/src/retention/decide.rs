@@ -8,7 +8,7 @@ use windlass_catalog::provenance::databases;
 use windlass_media::SetType;
 
 use super::{FoundMedia, FoundSet, Now, Place, Policy, chain_sets};
-use crate::chain::{ChainSet, Chains, Obstacle, Why, is_newer};
+use crate::chain::{ChainSet, Chains, Obstacle, Why, is_newer, rivals};
 
 /// What happens to a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,6 +124,10 @@ pub fn decide(
         reasons[medium].insert(FUTURE.to_owned());
         doubtful.insert(medium);
     }
+    for medium in rival_media(&found, &databases) {
+        reasons[medium].insert(RIVAL.to_owned());
+        doubtful.insert(medium);
+    }
     for kept in databases.iter().flat_map(|(_, kept)| kept) {
         reasons[places[kept.index].0].insert(kept.reason.clone());
     }
@@ -154,8 +158,22 @@ pub fn decide(
 /// The reason to keep what would be the newest by its date.
 const FUTURE: &str = "dated in the future: the clock was wrong then, or is now";
 
+/// The reason to keep what the newest by its date may not replace.
+const RIVAL: &str = "newer by its LSN than the newest by date: the clock was set back, or the database's files were";
+
 /// The reason to keep an orphan.
 const NEWER: &str = "newer than anything that can be restored from these media";
+
+/// The media whose state may be newer than the newest by its date.
+fn rival_media(found: &Found<'_>, databases: &[(Vec<usize>, Vec<Kept>)]) -> Vec<usize> {
+    let of = |own: &Vec<usize>| -> Vec<usize> {
+        let newest = found.chains.newest_among(own.iter().copied());
+        let rivals = newest.map(|newest| rivals(found.sets, newest, own));
+        let media = rivals.into_iter().flatten();
+        media.map(|index| found.places[index].0).collect()
+    };
+    databases.iter().flat_map(|(own, _)| of(own)).collect()
+}
 
 /// The sets of a database that are newer than its newest restorable state and intact where they are, but lack
 /// something here that may be elsewhere: the base of a differential, or the newest copy of a stripe.

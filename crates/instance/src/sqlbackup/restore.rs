@@ -14,7 +14,7 @@ use super::options::{Drops, Options};
 use super::report::Report;
 use super::{Runner, disks};
 use crate::Session;
-use crate::chain::{Chains, Obstacle, Why, is_newer};
+use crate::chain::{Chains, Obstacle, Why, is_newer, rivals};
 use crate::operation::{MediaOptions, RestoreOptions};
 use crate::provenance::named_databases;
 use crate::retention::{self, FoundMedia, FoundSet, Now, Place, Scan};
@@ -172,6 +172,13 @@ fn matches(pattern: &str, name: &str) -> bool {
     pattern[at..].iter().all(|character| *character == '*')
 }
 
+fn contradicted(one: &str, other: &str) -> String {
+    format!(
+        "By its date, {one} is older than {other}, and newer by its LSN: which state is the newest \
+         cannot be told. Leave one out."
+    )
+}
+
 /// The newest full backup, and the newest differential based on it. As everywhere, no backup of a copy counts,
 /// one that is dated in the future proves nothing, and a newer one that cannot be restored is not left out in
 /// silence.
@@ -220,6 +227,9 @@ fn newest(
     let none = || format!("There is no full backup of '{source}' among these files.");
     let newest = chains.newest_among(wanted.iter().copied());
     let newest = newest.ok_or_else(none)?;
+    if let Some(rival) = rivals(&sets, newest, &wanted).next() {
+        return Err(contradicted(&name(rival), &name(newest)));
+    }
     for index in wanted {
         let Err(why) = chains.verdict(index) else {
             continue;

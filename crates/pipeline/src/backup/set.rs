@@ -60,7 +60,7 @@ pub(super) fn configuration(
         differential_base_guid: base_guid,
         family_guid: identity.family_guid,
         database_guid: identity.database_guid,
-        recovery_fork_guid: identity.family_guid,
+        recovery_fork_guid: identity.recovery_fork_guid,
         recovery_model: identity.recovery_model.to_string(),
         page_bytes: identity.page_bytes,
         is_read_only: identity.is_read_only,

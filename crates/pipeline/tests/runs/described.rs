@@ -30,6 +30,7 @@ fn strange(database: &std::path::Path) -> Troubled {
             name: "Sales".to_owned(),
             family_guid: Guid::random(),
             database_guid: Guid::random(),
+            recovery_fork_guid: Guid::random(),
             created: Some(now),
             page_bytes: 512,
             recovery_model: RecoveryModel::Full,

@@ -60,6 +60,7 @@ impl EngineSnapshot {
                 name: database.name().to_owned(),
                 family_guid: guid,
                 database_guid: guid,
+                recovery_fork_guid: database.recovery_fork(),
                 created: None,
                 page_bytes: PAGE_BYTES as u32,
                 recovery_model: RecoveryModel::Simple,

@@ -387,10 +387,12 @@ fn identity_of(
     options: &SnapshotOptions,
 ) -> DatabaseIdentity {
     let found = FileIdentity::of(path);
+    let family_guid = options.family_guid.unwrap_or(found.family_guid);
     DatabaseIdentity {
         name,
-        family_guid: options.family_guid.unwrap_or(found.family_guid),
+        family_guid,
         database_guid: found.database_guid,
+        recovery_fork_guid: family_guid,
         created: created(path),
         page_bytes: PAGE_BYTES_ASSUMED,
         recovery_model: RecoveryModel::Simple,

@@ -15,7 +15,7 @@ use windlass_pipeline::MediaSet;
 use windlass_source::sqlite::RestoreProgress;
 use windlass_source::{engine, sqlite};
 
-use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer};
+use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer, rivals};
 use crate::names::absolute;
 use crate::operation::history::physical_name;
 use crate::operation::media::MediaOptions;
@@ -299,6 +299,7 @@ impl Inventory {
         let meant: Vec<usize> = (0..self.found.len()).filter(is_meant).collect();
         self.refuse_strangers(name, &meant)?;
         self.refuse_future(&meant)?;
+        self.refuse_rivals(&meant)?;
         Ok(meant)
     }
 
@@ -319,6 +320,17 @@ impl Inventory {
         let started = set.started.map_or_else(String::new, |at| at.to_string());
         let held = format!("set {} of '{}'", set.position, set.database);
         Err(table::set_dated_in_future(held, started).into())
+    }
+
+    /// Where dates and log contradict each other, nobody knows which state is the newest.
+    fn refuse_rivals(&self, meant: &[usize]) -> Result<(), Failure> {
+        let newest = self.newest_of(meant.iter().copied());
+        let rival = newest.and_then(|newest| rivals(&self.chain, newest, meant).next());
+        let (Some(rival), Some(newest)) = (rival, newest) else {
+            return Ok(());
+        };
+        let (one, other) = (self.name_of(rival), self.name_of(newest));
+        Err(table::order_contradicted(one, other).into())
     }
 
     /// Several databases can have one name: the newest state of one must not pass for that of another. A full backup

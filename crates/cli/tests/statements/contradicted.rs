@@ -1,0 +1,86 @@
+//! Where the dates of backups contradict the log of their database, nobody knows which state is the newest.
+
+use windlass_media::craft::{self, Medium, Set};
+
+use crate::sqlbackup;
+use crate::support::{Place, succeed};
+
+/// An engine database with one backup, and a medium of the same recovery fork that is older by its log and newer
+/// by its date, as after a clock was set back.
+fn place() -> Place {
+    let place = Place::new();
+    succeed(
+        &place,
+        "CREATE DATABASE own ON (NAME = a, FILENAME = 'd:\\a.mdf') LOG ON (NAME = l, FILENAME = 'd:\\a.ldf')
+         BACKUP DATABASE own TO DISK = 'd:\\temp\\1.bak'",
+    );
+    let real = set_of(&place, "temp/1.bak");
+    let mut set = Set::full("own", &[7; 300_000]);
+    let made = &mut set.configuration;
+    made.family_guid = real.family_guid;
+    made.database_guid = real.database_guid;
+    made.recovery_fork_guid = real.recovery_fork_guid;
+    made.source_kind = real.source_kind;
+    made.server.clone_from(&real.server);
+    made.machine.clone_from(&real.machine);
+    made.files[0]
+        .physical_name
+        .clone_from(&real.files[0].physical_name);
+    made.first_lsn.vlf = real.first_lsn.vlf - 1;
+    made.last_lsn = made.first_lsn;
+    made.started = real.finished.map(after);
+    made.finished = made.started;
+    made.time_zone = real.time_zone;
+    std::fs::write(place.path("temp/2.bak"), Medium::new().with(&set).bytes()).expect("a medium");
+    place
+}
+
+fn after(moment: windlass_base::Moment) -> windlass_base::Moment {
+    windlass_base::Moment::new(moment.to_civil() + std::time::Duration::from_secs(60))
+}
+
+fn set_of(place: &Place, name: &str) -> windlass_media::SetConfiguration {
+    let medium = std::fs::read(place.path(name)).expect("the medium");
+    craft::sets(&medium).remove(0)
+}
+
+#[test]
+fn neither_restore_nor_latest_chooses_one_and_expire_keeps_both() {
+    let place = place();
+    let restore = ["restore", "temp/1.bak", "temp/2.bak", "--to", "x.db"];
+    let run = place.run(&restore);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("Msg 50220"), "{}", run.err);
+    let latest = "RESTORE DATABASE trial FROM DISK = 'd:\\temp\\*.bak' SOURCE = 'own' LATEST_FULL \
+                  WITH MOVE 'a' TO 'd:\\t.mdf', MOVE 'l' TO 'd:\\t.ldf'";
+    let (lines, ..) = sqlbackup::report(&sqlbackup::run(&place, latest));
+    assert!(lines.contains("newer by its LSN"), "{lines}");
+    let run = place.run(&["expire", "temp", "--last", "1", "--delete"]);
+    assert!(
+        run.out.contains("newer by its LSN"),
+        "{} {}",
+        run.out,
+        run.err
+    );
+    for name in ["1", "2"] {
+        assert!(place.path(&format!("temp/{name}.bak")).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_restore_begins_a_new_recovery_fork() {
+    let place = Place::new();
+    succeed(
+        &place,
+        "CREATE DATABASE own ON (NAME = a, FILENAME = 'd:\\a.mdf') LOG ON (NAME = l, FILENAME = 'd:\\a.ldf')
+         BACKUP DATABASE own TO DISK = 'd:\\temp\\1.bak'
+         BACKUP DATABASE own TO DISK = 'd:\\temp\\2.bak'
+         RESTORE DATABASE own FROM DISK = 'd:\\temp\\1.bak' WITH REPLACE
+         BACKUP DATABASE own TO DISK = 'd:\\temp\\3.bak'",
+    );
+    let [first, second, third] =
+        ["1", "2", "3"].map(|name| set_of(&place, &format!("temp/{name}.bak")));
+    assert_eq!(first.recovery_fork_guid, second.recovery_fork_guid);
+    assert_ne!(second.recovery_fork_guid, third.recovery_fork_guid);
+    assert_eq!(second.family_guid, third.family_guid);
+}
