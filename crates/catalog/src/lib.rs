@@ -62,7 +62,7 @@ pub use past::{Forgotten, PastBackup, PastMedium};
 pub use provenance::Provenance;
 pub use record::{BackedUp, BackupRecord, FamilyRecord, MediaSetRecord, NamedValues};
 pub use restore_history::{RestoreFileRecord, RestoreRecord, RestoreType};
-pub use run::{Depth, FailureRecord, Failures, VerificationRecord, Verified};
+pub use run::{Depth, FailureRecord, Failures, Verification, VerificationRecord};
 pub use setting::Drive;
 pub use shown::{ShownColumn, ShownTable, shown_tables};
 pub use value::StoredValue;

@@ -1,8 +1,6 @@
 //! Results of runs: failed backups and verifications.
 
-use std::collections::HashMap;
-
-use rusqlite::{Transaction, params};
+use rusqlite::{Params, Transaction, params};
 use windlass_base::{Guid, Moment};
 
 use crate::error::Doing;
@@ -52,6 +50,11 @@ impl Depth {
             Self::Restored => "restored",
         }
     }
+
+    fn of_name(name: &str) -> Option<Self> {
+        let all = [Self::Checksums, Self::Content, Self::Restored];
+        all.into_iter().find(|depth| depth.name() == name)
+    }
 }
 
 /// The verification of a set.
@@ -62,19 +65,22 @@ pub struct VerificationRecord<'a> {
     /// When it ended.
     pub at: Moment,
     pub depth: Depth,
-    /// The number of its first error; 0 for none.
+    /// The number of the message that tells the damage; 0 for none.
     pub error_number: u32,
     /// The files that were read, and their state.
     pub media: &'a str,
 }
 
-/// The results of the verifications of a set.
+/// A verification as it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verified {
-    /// When it was last found valid, and at what depth.
-    pub valid: Option<(Moment, String)>,
-    /// The error number of the last verification; 0 if it succeeded.
-    pub last_error: u32,
+pub struct Verification {
+    pub set: Guid,
+    pub at: Moment,
+    pub depth: Depth,
+    /// The number of the message that tells the damage; 0 for none.
+    pub error_number: u32,
+    /// The files that were read, and their state.
+    pub media: String,
 }
 
 impl Catalog {
@@ -177,50 +183,61 @@ impl Catalog {
     /// # Errors
     /// [`Error::Sqlite`], [`Error::Stored`].
     pub fn valid_on(&self, set: Guid, media: &str) -> Result<Option<Moment>, Error> {
-        let doing = "reading the verifications";
-        let mut statement = self
-            .connection()
-            .prepare_cached(
-                "SELECT verified, error_number FROM own_verification \
-                 WHERE backup_set_uuid = ?1 AND media = ?2 ORDER BY verification_id DESC LIMIT 1",
-            )
-            .doing(doing)?;
-        let mut rows = statement.query(params![Stored(set), media]).doing(doing)?;
-        let Some(row) = rows.next().doing(doing)? else {
-            return Ok(None);
-        };
-        let error: u32 = row.get("error_number").doing(doing)?;
-        let at = read(row, "verified", "a date")?;
-        Ok(at.filter(|_| error == 0))
+        let mut valid = None;
+        let mut damaged_at: Option<Depth> = None;
+        for one in self.verifications_where("backup_set_uuid = ?1", params![Stored(set)])? {
+            if one.media != media {
+                continue;
+            }
+            if one.error_number != 0 {
+                damaged_at = Some(one.depth);
+                continue;
+            }
+            valid = Some(one.at);
+            // Checksums do not refute what was found in the content.
+            damaged_at = damaged_at.filter(|depth| *depth > one.depth);
+        }
+        Ok(valid.filter(|_| damaged_at.is_none()))
     }
 
-    /// The verifications of all sets.
+    /// The verifications of all sets, the oldest first.
     ///
     /// # Errors
     /// [`Error::Sqlite`], [`Error::Stored`].
-    pub fn verifications(&self) -> Result<HashMap<Guid, Verified>, Error> {
+    pub fn verifications(&self) -> Result<Vec<Verification>, Error> {
+        self.verifications_where("true", params![])
+    }
+
+    fn verifications_where(
+        &self,
+        condition: &str,
+        parameters: impl Params,
+    ) -> Result<Vec<Verification>, Error> {
         let doing = "reading the verifications";
         let mut statement = self
             .connection()
-            .prepare_cached("SELECT * FROM own_verification ORDER BY verification_id")
+            .prepare_cached(&format!(
+                "SELECT * FROM own_verification WHERE {condition} ORDER BY verification_id"
+            ))
             .doing(doing)?;
-        let mut rows = statement.query([]).doing(doing)?;
-        let mut verified: HashMap<Guid, Verified> = HashMap::new();
+        let mut rows = statement.query(parameters).doing(doing)?;
+        let mut all = Vec::new();
         while let Some(row) = rows.next().doing(doing)? {
-            let Some(set) = read(row, "backup_set_uuid", "an identity")? else {
+            let depth: String = row.get("depth").doing(doing)?;
+            let set = read(row, "backup_set_uuid", "an identity")?;
+            let at = read(row, "verified", "a date")?;
+            let (Some(set), Some(at), Some(depth)) = (set, at, Depth::of_name(&depth)) else {
                 continue;
             };
-            let known = verified.entry(set).or_insert(Verified {
-                valid: None,
-                last_error: 0,
+            all.push(Verification {
+                set,
+                at,
+                depth,
+                error_number: row.get("error_number").doing(doing)?,
+                media: row.get("media").doing(doing)?,
             });
-            known.last_error = row.get("error_number").doing(doing)?;
-            if known.last_error == 0 {
-                let depth = row.get("depth").doing(doing)?;
-                known.valid = read(row, "verified", "a date")?.map(|at| (at, depth));
-            }
         }
-        Ok(verified)
+        Ok(all)
     }
 }
 
@@ -301,20 +318,6 @@ mod tests {
             error_number,
             media,
         }
-    }
-
-    #[test]
-    fn a_failed_verification_does_not_hide_when_the_set_was_last_valid() {
-        let mut catalog = Catalog::in_memory().unwrap();
-        let set = Guid::random();
-        for (depth, error) in [(Depth::Checksums, 0), (Depth::Content, 3189)] {
-            let record = verification(set, "here", depth, error);
-            catalog.record_verification(&record).unwrap();
-        }
-        let at: Moment = "2026-11-20 08:00:00".parse().unwrap();
-        let known = catalog.verifications().unwrap().remove(&set).unwrap();
-        assert_eq!(known.valid, Some((at, "checksums".to_owned())));
-        assert_eq!(known.last_error, 3189);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! | [`chain`] | which sets can be restored, from which others, and if not, why |
 //! | [`provenance`] | which sets are of one database, and which of a copy |
 //! | [`retention`] | which backups expire: policies that respect chains |
-//! | [`standing`], [`presence`] | what can be restored now, and whether its media still exist |
+//! | [`standing`], [`presence`], [`verified`] | what can be restored now; whether its media still exist; what was found in them |
 //! | [`Session`] | the current database, variables, settings, what is open |
 //! | [`tsql`] | T-SQL: statements to operations, and operations to text |
 //! | [`sqlbackup`] | the dialect of SQL Backup Pro: commands to operations |
@@ -55,6 +55,7 @@ pub mod standing;
 mod tag;
 pub mod tsql;
 mod value;
+pub mod verified;
 
 pub use accelerator::qat_deflate_software;
 pub use data_type::{CONVERSION_LENGTH, DataType, IntegerType};

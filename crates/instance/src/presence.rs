@@ -6,7 +6,8 @@
 //! `verify` checks the rest. A set is present if each of its stripes is, on any of the mirrors.
 //!
 //! What cannot be examined is unknown, not missing: no permission, a device that fails, a file system
-//! that is not mounted where it was.
+//! that is not mounted where it was. What a verification has found in a file ([`crate::verified`]) counts too, until
+//! another one finds it intact: a damaged file is no better than a missing one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -16,9 +17,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use windlass_base::{Guid, Moment};
-use windlass_catalog::{Catalog, PastBackup, PastMedium};
+use windlass_catalog::{Catalog, Error, PastBackup, PastMedium};
 use windlass_device::DeviceAddress;
 use windlass_media::{FamilyReader, MediaError, ReadAt, ReadError, SetListing};
+
+use crate::verified::Verifications;
 
 /// Bytes read from the start of a medium: more than its header.
 const HEADER_BYTES: u64 = 64 << 10;
@@ -29,13 +32,32 @@ pub enum Presence {
     There,
     /// They are missing, or have changed.
     Gone(String),
+    /// They are there, but a verification or restore has found damage in them.
+    Damaged {
+        error_number: u32,
+        reason: String,
+    },
     /// They cannot be examined.
     Unknown(String),
+}
+
+impl Presence {
+    /// Which of several copies says the most.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::There => 0,
+            Self::Unknown(_) => 1,
+            Self::Damaged { .. } => 2,
+            Self::Gone(_) => 3,
+        }
+    }
 }
 
 /// Checks media, each at most once.
 #[derive(Debug, Default)]
 pub struct Looker {
+    /// What is known of their content.
+    verifications: Verifications,
     /// Length and header of each file.
     seen: HashMap<PathBuf, Result<Seen, Presence>>,
     /// Backups whose media are missing, or present again, contrary to the catalog.
@@ -49,6 +71,21 @@ struct Seen {
 }
 
 impl Looker {
+    /// One that knows what the verifications of an instance have found.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn of(catalog: &Catalog) -> Result<Self, Error> {
+        Ok(Self {
+            verifications: Verifications::read(catalog)?,
+            ..Self::default()
+        })
+    }
+
+    pub fn verifications(&self) -> &Verifications {
+        &self.verifications
+    }
+
     /// Checks all media of a backup.
     pub fn look(&mut self, backup: &PastBackup) -> Presence {
         let presence = self.families(backup);
@@ -56,7 +93,7 @@ impl Looker {
             (Presence::Gone(reason), None) => {
                 self.changes.insert(backup.id, Some(reason.clone()));
             }
-            (Presence::There, Some(_)) => {
+            (Presence::There | Presence::Damaged { .. }, Some(_)) => {
                 self.changes.insert(backup.id, None);
             }
             _ => {}
@@ -82,28 +119,42 @@ impl Looker {
             return Presence::Unknown("the history names no media".to_owned());
         }
         for family in families {
-            let mut best: Option<Presence> = None;
-            for medium in backup.media.iter().filter(|medium| medium.family == family) {
-                match (self.medium(medium, backup), &best) {
-                    (Presence::There, _) => {
-                        best = None;
-                        break;
-                    }
-                    (found @ Presence::Unknown(_), None | Some(Presence::Gone(_)))
-                    | (found, None) => best = Some(found),
-                    _ => {}
+            let own = backup.media.iter().filter(|medium| medium.family == family);
+            let mut found: Vec<Presence> = Vec::new();
+            for medium in own {
+                found.push(self.medium(medium, backup));
+                if found.last() == Some(&Presence::There) {
+                    break;
                 }
             }
-            match best {
-                Some(Presence::Gone(reason)) => return Presence::Gone(reason),
+            // Any of the copies will do.
+            match found.into_iter().min_by_key(Presence::rank) {
                 Some(Presence::Unknown(reason)) => unknown = unknown.or(Some(reason)),
-                _ => {}
+                Some(Presence::There) | None => {}
+                Some(lost) => return lost,
             }
         }
         unknown.map_or(Presence::There, Presence::Unknown)
     }
 
     fn medium(&mut self, medium: &PastMedium, backup: &PastBackup) -> Presence {
+        let presence = self.place(medium, backup);
+        match self.verifications.damage(backup, medium) {
+            Some(found) if !matches!(presence, Presence::Gone(_)) => {
+                let (at, error_number, device) = (found.at, found.error_number, &medium.device);
+                Presence::Damaged {
+                    error_number,
+                    reason: format!(
+                        "a verification or restore found it damaged on '{device}' on {at}: message {error_number}"
+                    ),
+                }
+            }
+            _ => presence,
+        }
+    }
+
+    /// Looks where a medium was.
+    fn place(&mut self, medium: &PastMedium, backup: &PastBackup) -> Presence {
         let path = Path::new(&medium.device);
         if crate::is_url(&medium.device) {
             let reason = format!(
@@ -285,6 +336,28 @@ pub(crate) fn state(devices: &[DeviceAddress]) -> String {
     lines.sort();
     lines.join("\n")
 }
+
+/// The files of such a text.
+pub(crate) fn paths_of(state: &str) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    // A name may have line breaks and tabs; what follows it has neither.
+    let mut line = String::new();
+    for part in state.split('\n').filter(|_| !state.is_empty()) {
+        line.push_str(part);
+        let mut fields = line.rsplitn(STATE_FIELDS + 1, '\t');
+        match fields.nth(STATE_FIELDS) {
+            Some(path) => {
+                paths.push(PathBuf::from(path));
+                line.clear();
+            }
+            None => line.push('\n'),
+        }
+    }
+    paths
+}
+
+/// How many fields follow the name in a [`state`].
+const STATE_FIELDS: usize = 4;
 
 /// The length of a medium; `None` if it is not a regular file.
 pub(crate) fn length(device: &str) -> Option<u64> {

@@ -26,6 +26,8 @@ pub struct Standing<'a> {
     pub state: Vec<&'a PastBackup>,
     /// Newer backups that cannot be restored, with the reasons.
     pub lost: Vec<(&'a PastBackup, String)>,
+    /// The newest of these of which a verification or restore has found the media damaged, and its message.
+    pub damaged: Option<(&'a PastBackup, u32)>,
     /// Backups of `state` whose media could not be examined, with the reasons.
     pub unseen: Vec<(&'a PastBackup, String)>,
 }
@@ -130,6 +132,7 @@ pub fn standings<'a>(
             None => (state_of(&now, &dated), Vec::new()),
         };
         let backup = |index: &usize| known[*index].0;
+        let lost = lost(&now, &dated, state.last());
         standings.push(Standing {
             database: group.last().map_or("", |last| &known[*last].0.database),
             backups: group
@@ -140,7 +143,12 @@ pub fn standings<'a>(
                 })
                 .collect(),
             ahead: ahead.iter().map(backup).collect(),
-            lost: lost(&now, &dated, state.last())
+            damaged: looker.as_deref_mut().and_then(|looker| {
+                let mut newest = lost.iter().rev().map(|(index, _)| *index);
+                newest
+                    .find_map(|index| Some((backup(&index), damage(&known, &now, index, looker)?)))
+            }),
+            lost: lost
                 .into_iter()
                 .map(|(index, why)| (backup(&index), why))
                 .collect(),
@@ -176,7 +184,7 @@ fn seen_state<'a>(
             match looker.look(known[*index].0) {
                 Presence::There => {}
                 Presence::Unknown(reason) => unseen.push((known[*index].0, reason)),
-                Presence::Gone(_) => is_gone = true,
+                Presence::Gone(_) | Presence::Damaged { .. } => is_gone = true,
             }
         }
         if !is_gone {
@@ -185,15 +193,35 @@ fn seen_state<'a>(
         // Checks all at once: otherwise a lost folder would take as many rounds as it had backups.
         for index in group.iter().chain(&state) {
             let (backup, set) = (known[*index].0, &mut now[*index]);
-            if set.obstacle.is_none()
-                && let Presence::Gone(reason) = looker.look(backup)
-            {
-                let since = backup.missing_since;
-                let since = since.map_or_else(String::new, |at| format!(", noticed on {at}"));
-                set.obstacle = Some(Obstacle::Media(format!("{reason}{since}")));
+            if set.obstacle.is_some() {
+                continue;
             }
+            set.obstacle = match looker.look(backup) {
+                Presence::Gone(reason) => {
+                    let since = backup.missing_since;
+                    let since = since.map_or_else(String::new, |at| format!(", noticed on {at}"));
+                    Some(Obstacle::Media(format!("{reason}{since}")))
+                }
+                Presence::Damaged { reason, .. } => Some(Obstacle::Media(reason)),
+                Presence::There | Presence::Unknown(_) => None,
+            };
         }
     }
+}
+
+/// The message of the damage that was found in a set, or in what it is based on.
+fn damage(
+    known: &[(&PastBackup, ChainSet)],
+    now: &[ChainSet],
+    index: usize,
+    looker: &mut Looker,
+) -> Option<u32> {
+    let chains = Chains::of(now);
+    let mut needed = std::iter::successors(Some(index), |at| chains.before(*at)).take(now.len());
+    needed.find_map(|index| match looker.look(known[index].0) {
+        Presence::Damaged { error_number, .. } => Some(error_number),
+        _ => None,
+    })
 }
 
 /// The backups of a database that are newer than its newest restorable state.

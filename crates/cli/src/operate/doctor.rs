@@ -137,7 +137,10 @@ fn instance(folder: &Path, session: &mut Session, findings: &mut Findings) {
         session.instance().catalog(),
         &session.instance().identity().machine,
     );
-    let mut looker = Looker::default();
+    let mut looker = Looker::of(catalog).unwrap_or_else(|error| {
+        findings.add(State::Error, "catalog", error.to_string());
+        Looker::default()
+    });
     if let Err(error) = databases(catalog, machine, &mut looker, findings) {
         findings.add(State::Error, "catalog", error.to_string());
     }

@@ -43,13 +43,12 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
     let machine = &session.instance().identity().machine;
     let known = catalog.databases().and_then(|known| {
         let past = catalog.past_backups(arguments.database.as_deref())?;
-        Ok((known, past))
+        Ok((known, past, Looker::of(catalog)?))
     });
-    let (known, mut past) = match known {
+    let (known, mut past, mut looker) = match known {
         Ok(known) => known,
         Err(error) => return crate::command::failed(&error, &mut console),
     };
-    let mut looker = Looker::default();
     let now = Moment::now().0;
     let outcome = if let Some(rpo) = arguments.rpo {
         let is_asked = |name: &&str| {
@@ -93,6 +92,7 @@ fn media(backup: &PastBackup, looker: &mut Looker, now: Moment) -> String {
     match looker.look(backup) {
         Presence::There => "there".to_owned(),
         Presence::Unknown(reason) => format!("not seen: {reason}"),
+        Presence::Damaged { reason, .. } => format!("damaged: {reason}"),
         Presence::Gone(reason) => {
             let since = backup.missing_since.unwrap_or(now);
             format!("missing, noticed on {since}: {reason}")

@@ -3,19 +3,20 @@
 //! The numbers come from the instance's history, so that they are independent of the program that
 //! made the backups, and from examining the media. The file is replaced atomically.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
-use windlass_base::{Guid, Moment, visible};
-use windlass_catalog::{Catalog, DatabaseRecord, Failures, PastBackup, Verified};
+use windlass_base::{Moment, visible};
+use windlass_catalog::{Catalog, DatabaseRecord, Failures, PastBackup};
 use windlass_instance::Identity;
 use windlass_instance::chain::Times;
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
+use windlass_instance::verified::Verifications;
 
 use super::MetricsArguments;
 use super::history::{kind, seconds};
@@ -82,10 +83,11 @@ fn text(catalog: &Catalog, machine: &str) -> Result<String, windlass_catalog::Er
     let now = Now::here();
     let mut text = String::new();
     backups(&past, now, &mut text);
-    let standings = standings(&past, Some(&mut Looker::default()), now);
+    let mut looker = Looker::of(catalog)?;
+    let standings = standings(&past, Some(&mut looker), now);
     databases(&standings, &registered, &mut text);
     failures(&catalog.failures()?, &registered, &mut text);
-    verifications(&past, &catalog.verifications()?, &mut text);
+    verifications(&past, looker.verifications(), &mut text);
     let queued = catalog.queued_copies()?;
     heading(&mut text, "windlass_copies_queued", "Copies not made yet.");
     // Writing to a String cannot fail.
@@ -259,15 +261,12 @@ fn failures(failures: &[Failures], registered: &[DatabaseRecord], text: &mut Str
 }
 
 /// When a backup of each database was last verified.
-fn verifications(past: &[PastBackup], known: &HashMap<Guid, Verified>, text: &mut String) {
+fn verifications(past: &[PastBackup], known: &Verifications, text: &mut String) {
     let mut last: BTreeMap<&str, Moment> = BTreeMap::new();
     for backup in past {
-        let found = backup
-            .set_guid
-            .and_then(|set| known.get(&set)?.valid.as_ref());
-        if let Some((at, _)) = found {
-            let newest = last.entry(&backup.database).or_insert(*at);
-            *newest = (*newest).max(*at);
+        if let Some((at, _)) = known.valid(backup) {
+            let newest = last.entry(&backup.database).or_insert(at);
+            *newest = (*newest).max(at);
         }
     }
     let name = "windlass_backup_last_verified_timestamp_seconds";

@@ -280,7 +280,7 @@ fn a_differential_on_vanished_media_is_refused_or_warned_of() {
     let full = well(&place, &["sqlbackup", "-S", &sqlbackup]);
     assert!(
         full.out
-            .contains("has lost the media of its last full backup"),
+            .contains("cannot be restored from its last full backup"),
         "{}",
         full.out
     );

@@ -15,6 +15,7 @@ mod existing_files;
 mod expiring;
 mod file_safety;
 mod forged;
+mod found_damaged;
 mod future;
 mod half_made;
 mod half_named;

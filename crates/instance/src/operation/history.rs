@@ -15,7 +15,7 @@ use windlass_pipeline::MediaRequest;
 use super::media::OpenedSet;
 use super::media_rows::{self, algorithm_name, device_type};
 use crate::names::absolute;
-use crate::{Failure, Session, presence};
+use crate::{Failure, Session, presence, verified};
 
 /// The rows of a backup that was written to `media`.
 pub(super) fn backup_record(
@@ -68,18 +68,20 @@ pub(super) fn record_failure(
     }
 }
 
-/// Records that a set was read back, and the result. A cancelled run proves nothing.
+/// Records that a set was read back, and the result, if it is a verdict on the set: a missing key or a cancelled
+/// run proves nothing.
 pub(super) fn record_verification(
     session: &mut Session,
     opened: &OpenedSet,
     depth: Depth,
     failure: Option<&Failure>,
 ) {
-    let error = failure.map_or(Some(0), |failure| {
-        let mut errors = failure.messages.iter().filter(|message| message.is_error());
-        errors.next().map(|error| error.number)
-    });
-    let Some(error) = error.filter(|_| failure.is_none() || !session.is_cancelled()) else {
+    let error = match failure {
+        None => Some(0),
+        Some(_) if session.is_cancelled() => None,
+        Some(failure) => verified::damage_in(failure),
+    };
+    let Some(error) = error else {
         return;
     };
     let record = VerificationRecord {

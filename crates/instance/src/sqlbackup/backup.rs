@@ -23,10 +23,11 @@ use crate::tag::{Tags, has_tag};
 use crate::tsql::{option, print};
 
 /// The messages for a differential without a base, and for one whose base's media are missing.
-const NO_BASE: [(i64, &str); 3] = [
+const NO_BASE: [(i64, &str); 4] = [
     (3035, "has no full backup yet"),
-    (50012, "has lost the media of its last full backup"),
+    (50012, "cannot be restored from its last full backup"),
     (50076, "has a last full backup that is dated in the future"),
+    (50182, "has a last full backup with another protection"),
 ];
 
 impl Runner<'_> {

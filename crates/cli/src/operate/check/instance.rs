@@ -1,16 +1,15 @@
 //! Compares an instance's history with its media.
 
-use std::collections::HashMap;
 use std::path::Path;
 
-use windlass_base::Guid;
 use windlass_catalog::provenance::is_named;
-use windlass_catalog::{DatabaseRecord, Error, FILE_NAME, Failures, PastBackup, Verified};
+use windlass_catalog::{DatabaseRecord, Error, FILE_NAME, Failures, PastBackup};
 use windlass_instance::Session;
 use windlass_instance::chain::Times;
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
+use windlass_instance::verified::Verifications;
 
 use super::verdict::{Reason, State, Subject, Verdict, duration};
 use super::{Limits, is_asked, rest};
@@ -53,9 +52,8 @@ fn read(session: &mut Session, asked: &[String], limits: Limits) -> Result<Verdi
         &session.instance().identity().machine,
     );
     let failures = catalog.failures()?;
-    let verifications = catalog.verifications()?;
     let copies = catalog.queued_copies()?;
-    let mut looker = Looker::default();
+    let mut looker = Looker::of(catalog)?;
     let now = Now {
         local: limits.now,
         utc: limits.now_utc,
@@ -75,7 +73,9 @@ fn read(session: &mut Session, asked: &[String], limits: Limits) -> Result<Verdi
             let others = standings.iter().filter(is_other);
             let others: Vec<&str> = others.map(|one| one.database).collect();
             match standing {
-                Some(standing) => database(name, standing, failures, &verifications, limits),
+                Some(standing) => {
+                    database(name, standing, failures, looker.verifications(), limits)
+                }
                 None => never(name, &others, failures),
             }
         })
@@ -151,7 +151,7 @@ fn database(
     name: &str,
     standing: &Standing<'_>,
     failures: Option<&Failures>,
-    verifications: &HashMap<Guid, Verified>,
+    verifications: &Verifications,
     limits: Limits,
 ) -> Subject {
     let mut subject = Subject::new(Some(name));
@@ -162,6 +162,7 @@ fn database(
         let text = format!("the backup of {dated} is {AHEAD}");
         reasons.push(Reason::new(State::Warning, "dated-in-future", text));
     }
+    reasons.extend(damaged(standing));
     media(standing, limits, subject.age, reasons);
     verified(standing, verifications, limits, reasons);
     failed(&mut subject, failures);
@@ -216,32 +217,30 @@ fn media(standing: &Standing<'_>, limits: Limits, age: Option<i64>, reasons: &mu
     }
 }
 
+/// The damage that verifications and restores have found.
+fn damaged(standing: &Standing<'_>) -> Option<Reason> {
+    let (backup, error) = standing.damaged?;
+    let made = backup.finished;
+    let made = made.map_or_else(String::new, |at| at.to_string());
+    let text = format!(
+        "the last verification or restore of what the backup of {made} needs found damage: message {error}"
+    );
+    let reason = Reason::new(State::Critical, "verification-failed", text);
+    Some(reason.numbered(error.into()))
+}
+
 /// Checks when backups were last verified.
 fn verified(
     standing: &Standing<'_>,
-    verifications: &HashMap<Guid, Verified>,
+    verifications: &Verifications,
     limits: Limits,
     reasons: &mut Vec<Reason>,
 ) {
-    let of = |backup: &PastBackup| verifications.get(&backup.set_guid?);
-    for backup in &standing.state {
-        if let Some(error) = of(backup)
-            .map(|known| known.last_error)
-            .filter(|error| *error != 0)
-        {
-            let text = format!("the last verification of the newest state failed: message {error}");
-            reasons.push(
-                Reason::new(State::Critical, "verification-failed", text).numbered(error.into()),
-            );
-        }
-    }
     let Some(within) = limits.verified_within else {
         return;
     };
-    let valid = standing.backups.iter().filter_map(|(backup, _)| {
-        let (at, depth) = of(backup)?.valid.as_ref()?;
-        Some((*at, depth))
-    });
+    let backups = standing.backups.iter();
+    let valid = backups.filter_map(|(backup, _)| verifications.valid(backup));
     match valid.max() {
         None => reasons.push(Reason::new(
             State::Warning,
@@ -252,7 +251,8 @@ fn verified(
             let age = seconds(at, limits.now);
             if age > within {
                 let text = format!(
-                    "the last verification ({depth}) was {} ago, more than {}",
+                    "the last verification ({}) was {} ago, more than {}",
+                    depth.name(),
                     duration(age),
                     duration(within)
                 );

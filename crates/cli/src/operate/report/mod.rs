@@ -42,7 +42,9 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
         Ok(known) => known,
         Err(error) => return failed(&error, &mut console),
     };
-    let mut past = match catalog.past_backups(database) {
+    let past = catalog.past_backups(database);
+    let past = past.and_then(|past| Ok((past, Looker::of(catalog)?)));
+    let (mut past, mut looker) = match past {
         Ok(past) => past,
         Err(error) => return failed(&error, &mut console),
     };
@@ -59,7 +61,6 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
         return misused(&format!("the instance knows no database '{database}'"));
     }
     let now = Moment::now().0;
-    let mut looker = Looker::default();
     let standings = standings(&past, Some(&mut looker), Now::here());
     let subjects = Subjects::new(standings, &known, arguments.rpo, arguments.days, now);
     let (databases, gaps) = (tables::databases(&subjects), tables::gaps(&subjects));

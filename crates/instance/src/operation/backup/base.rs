@@ -108,9 +108,10 @@ pub(super) fn rehearse(
     wanted: &Wanted<'_>,
     media: &MediaRequest,
     sink: &mut dyn Sink,
-) -> Result<(), Failure> {
+) -> Result<Guid, Failure> {
     let base = base_of_rehearsal(session, wanted, sink)?;
-    refuse_overwriting(media, base, &wanted.record.name)
+    refuse_overwriting(media, base, &wanted.record.name)?;
+    Ok(base)
 }
 
 fn base_of_rehearsal(
@@ -185,8 +186,9 @@ fn gone(
         return Ok(message.map(|message| message.text));
     }
     let past = past(session, base)?;
-    match past.as_ref().map(|past| Looker::default().look(past)) {
-        Some(Presence::Gone(reason)) => Ok(Some(reason)),
+    let mut looker = Looker::of(session.instance.catalog())?;
+    match past.as_ref().map(|past| looker.look(past)) {
+        Some(Presence::Gone(reason) | Presence::Damaged { reason, .. }) => Ok(Some(reason)),
         _ => Ok(None),
     }
 }
@@ -270,7 +272,7 @@ fn named_media_hold(devices: &[DeviceAddress], base: Guid) -> Result<(), Failure
 }
 
 /// The history's row of a set.
-fn past(session: &mut Session, set_guid: Guid) -> Result<Option<PastBackup>, Failure> {
+pub(super) fn past(session: &mut Session, set_guid: Guid) -> Result<Option<PastBackup>, Failure> {
     let past = session.instance.catalog().past_backups(None)?;
     let found = past.into_iter().rev();
     Ok(found
@@ -294,14 +296,14 @@ fn check_media(
     if times.is_some_and(|times| times.is_future(Now::here().utc)) {
         doubt_future(wanted, past.started, sink)?;
     }
-    let mut looker = Looker::default();
+    let mut looker = Looker::of(session.instance.catalog())?;
     let found = looker.look(past);
     looker.note(session.instance.catalog_mut(), Moment::now().0);
     let made = past.finished.map_or_else(String::new, |at| at.to_string());
     let reason = match found {
         _ if past.is_overwritten => "a later backup has overwritten it".to_owned(),
         Presence::There => return Ok(()),
-        Presence::Gone(reason) => reason,
+        Presence::Gone(reason) | Presence::Damaged { reason, .. } => reason,
         Presence::Unknown(reason) => {
             sink.message(table::base_not_seen(database, made, reason));
             return Ok(());

@@ -384,7 +384,15 @@ impl RestoreOperation<'_> {
         let watch = Watch::new(self.session, OPERATION, reader.name, stats, sink);
         let read = reader.read_request(keys);
         let (media, position) = (&reader.opened.media, reader.opened.position);
-        let report = windlass_pipeline::restore(media, position, &read, &*target, &watch)?;
+        let report = match windlass_pipeline::restore(media, position, &read, &*target, &watch) {
+            Ok(report) => report,
+            Err(error) => {
+                drop(watch);
+                let failure = Failure::from(error);
+                self.note_damage(&failure);
+                return Err(failure);
+            }
+        };
         let recovery = reader.options.recovery;
         let is_reserved = self.reserve(files, existed)?;
         if let Err(error) = target.finish(recovery) {
@@ -395,6 +403,12 @@ impl RestoreOperation<'_> {
         }
         watch.finish();
         Ok(report)
+    }
+
+    /// Records that the set is damaged, if that is why it cannot be restored.
+    fn note_damage(&mut self, failure: &Failure) {
+        let opened = &self.reader.opened;
+        history::record_verification(self.session, opened, Depth::Content, Some(failure));
     }
 
     /// Sends the report and the messages before the closing one.
@@ -451,6 +465,8 @@ impl RestoreOperation<'_> {
         }
         let mut messages = loss_messages(&report.damaged);
         messages.push(left);
-        Err(Failure::of_loss(messages))
+        let failure = Failure::of_loss(messages);
+        self.note_damage(&failure);
+        Err(failure)
     }
 }

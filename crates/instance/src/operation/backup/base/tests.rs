@@ -56,7 +56,9 @@ fn rehearsed(place: &Place, target: &str, named: &[&str]) -> Result<(), String> 
         block_bytes: None,
     };
     let result = rehearse(&mut session(), &wanted, &media, &mut Collected::default());
-    result.map_err(|failure| failure.messages[0].text.clone())
+    result
+        .map(drop)
+        .map_err(|failure| failure.messages[0].text.clone())
 }
 
 #[test]
