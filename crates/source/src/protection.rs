@@ -27,6 +27,16 @@ pub enum Sealing {
     Passphrase,
 }
 
+impl Sealing {
+    /// That of a set with this `encryptor_type` in the history.
+    pub fn of_encryptor(kind: &str) -> Self {
+        match kind {
+            "CERTIFICATE" => Self::Certificate,
+            _ => Self::Passphrase,
+        }
+    }
+}
+
 impl Protection {
     /// Whether a set with protection `next` may follow this one. Everything that a differential must
     /// match is in the readable headers of its base, so only a key or a signature distinguishes a

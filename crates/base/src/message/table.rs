@@ -331,6 +331,8 @@ messages! {
     50150, 16, url_names_no_object(url, why), "'{url}' does not name an object: {why}.";
     50180, 16, database_emptied(file, backup, bytes), "'{file}' is empty (0 bytes), but {backup} holds {bytes} bytes of this database: SQLite never shrinks one to nothing, so its content is lost. It was not backed up. Restore it from its last backup; or back up the empty file with CONTINUE_AFTER_ERROR (--continue-after-error), as a damaged set that stands for no other. If it is a new database, make its first table before its backup.";
     50181, 10, emptied_database_read(file, backup, bytes), "Warning: '{file}' is empty (0 bytes), but {backup} holds {bytes} bytes of this database: its content is lost.";
+    50182, 16, differential_less_protected(database, lack), "The differential backup of '{database}' is refused, because it is less protected than its base, the full backup: {lack}. (windlass backup --base-missing-ok makes the differential anyway.)";
+    50183, 10, differential_less_protected_ignored(database, lack), "Warning: this differential of '{database}' is less protected than its base, the full backup: {lack}.";
     50220, 16, order_contradicted(one, other), "Nothing was restored: by its date, {one} is older than {other}, but by its LSN it is newer. The clock was set back between them, or the files of the database were put back from a copy without a restore, so which state is the newest cannot be told. Choose a set with --set N, or name only the media of the wanted one.";
 }
 

@@ -43,6 +43,7 @@ mod owners;
 mod page_restore;
 mod partial;
 mod prompt;
+mod protection;
 mod readme;
 mod refusals;
 mod repacking;

@@ -101,7 +101,8 @@ fn the_signature_of_an_encrypted_set_is_checked_without_its_key() {
 fn each_set_of_a_restore_has_to_be_signed() {
     let place = place();
     let differential = ["backup", "app.db", "--to", "ours.bak", "--differential"];
-    place.succeed(&differential);
+    fails(&place, &differential, 50182);
+    place.succeed(&[&differential[..], &["--base-missing-ok"]].concat());
     let restore = ["restore", "ours.bak", "--to", "copy.db"];
     let asked = [&restore[..], &["--signed-by", "ours.pub"]].concat();
     fails(&place, &asked, 50043);

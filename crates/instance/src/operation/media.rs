@@ -6,7 +6,7 @@ use windlass_base::message::table;
 use windlass_base::range;
 use windlass_crypt::{KeyBlock, KeyRing, RecipientKind, Signer};
 use windlass_device::DeviceAddress;
-use windlass_media::{MediaHeader, SetConfiguration};
+use windlass_media::{MediaHeader, SetConfiguration, SetType};
 use windlass_pipeline::{MediaSet, ReadKeys};
 use windlass_source::{Protection, Sealing};
 
@@ -137,20 +137,8 @@ impl OpenedSet {
     /// signature that `keys` require.
     pub(super) fn protection(&self, keys: &ReadKeys) -> Protection {
         Protection {
-            encryption: self.sealing(),
+            encryption: sealing_of(&self.set),
             signed_by: keys.signed_by.iter().map(Signer::fingerprint).collect(),
-        }
-    }
-
-    fn sealing(&self) -> Sealing {
-        if !self.set.is_encrypted() {
-            return Sealing::None;
-        }
-        let recipients = KeyBlock::from_stored(&self.set.key_block).map(|block| block.recipients());
-        let is_passphrase = |kind: &RecipientKind| matches!(kind, RecipientKind::Passphrase);
-        match recipients {
-            Ok(all) if all.iter().all(is_passphrase) => Sealing::Passphrase,
-            _ => Sealing::Certificate,
         }
     }
 
@@ -170,18 +158,36 @@ impl OpenedSet {
         })
     }
 
-    /// The same for a restore: settings may require encrypted sets, and signed ones.
+    /// The same for a restore: settings may require encrypted sets, and signed ones. A differential that may be less
+    /// protected than its base needs no key although one was given for that.
     pub(super) fn restore_keys(
         &self,
         session: &mut Session,
         given: &KeyRing,
         signed_by: &[String],
+        allows_unencrypted: bool,
     ) -> Result<ReadKeys, Failure> {
-        let required = Required::of_restore(session, given, signed_by)?;
+        let follows = self.set.set_type == SetType::Differential && allows_unencrypted;
+        let none = KeyRing::default();
+        let meant = if follows { &none } else { given };
+        let required = Required::of_restore(session, meant, signed_by)?;
         let mut keys = self.keys(session, given)?;
         keys.signed_by = required.signed_by;
-        keys.requires_encryption |= required.encryption;
+        keys.requires_encryption = required.encryption;
         Ok(keys)
+    }
+}
+
+/// For whom the key of a set is wrapped, according to its header.
+pub(super) fn sealing_of(set: &SetConfiguration) -> Sealing {
+    if !set.is_encrypted() {
+        return Sealing::None;
+    }
+    let recipients = KeyBlock::from_stored(&set.key_block).map(|block| block.recipients());
+    let is_passphrase = |kind: &RecipientKind| matches!(kind, RecipientKind::Passphrase);
+    match recipients {
+        Ok(all) if all.iter().all(is_passphrase) => Sealing::Passphrase,
+        _ => Sealing::Certificate,
     }
 }
 

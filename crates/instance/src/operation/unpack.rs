@@ -91,7 +91,7 @@ fn attempt(
             ..options.media.clone()
         };
         let opened = OpenedSet::open(devices.clone(), &media)?;
-        let keys = opened.restore_keys(session, &options.keys, &options.signed_by)?;
+        let keys = opened.restore_keys(session, &options.keys, &options.signed_by, false)?;
         windlass_pipeline::check(&opened.media, *position, &keys)?;
         let request = ReadRequest {
             keys,

@@ -7,9 +7,10 @@ use windlass_base::message::table;
 use windlass_catalog::provenance::databases;
 use windlass_catalog::{DatabaseRecord, Provenance};
 use windlass_device::DeviceAddress;
-use windlass_pipeline::{MediaSet, OnDamage};
+use windlass_pipeline::{MediaRequest, MediaSet, OnDamage};
 use windlass_source::Content;
 
+use super::BackupOperation;
 use crate::chain::is_empty;
 use crate::provenance::of_set;
 use crate::{Failure, Session, Sink};
@@ -27,30 +28,33 @@ impl Earlier {
     }
 }
 
-/// What the content of an empty database is, after what the history, and the media that the options name, hold of it.
-///
-/// # Errors
-/// If it has lost its content, unless the backup continues after errors.
-pub(super) fn judge<'d>(
-    session: &Session,
-    record: &DatabaseRecord,
-    media: impl Iterator<Item = &'d DeviceAddress>,
-    on_damage: OnDamage,
-    sink: &mut dyn Sink,
-) -> Result<Content, Failure> {
-    let file = record.path.display().to_string();
-    let Some(earlier) = earlier(session, record, media)? else {
-        return Ok(Content::Empty);
-    };
-    if on_damage == OnDamage::Stop {
-        let Earlier { backup, bytes } = earlier;
-        return Err(table::database_emptied(file, backup, bytes).into());
+impl BackupOperation<'_> {
+    /// What the content of an empty database is, after what the history, and the media that the options name, hold
+    /// of it.
+    ///
+    /// # Errors
+    /// If it has lost its content, unless the backup continues after errors.
+    pub(super) fn empty(
+        &self,
+        media: &MediaRequest,
+        sink: &mut dyn Sink,
+    ) -> Result<Content, Failure> {
+        let copies = std::iter::once(&media.devices).chain(&media.mirrors);
+        let named = self.options.base.iter().chain(copies.flatten());
+        let Some(earlier) = earlier(self.session, &self.record, named)? else {
+            return Ok(Content::Empty);
+        };
+        let file = self.record.path.display().to_string();
+        if self.options.on_damage == OnDamage::Stop {
+            let Earlier { backup, bytes } = earlier;
+            return Err(table::database_emptied(file, backup, bytes).into());
+        }
+        sink.message(earlier.warning(&file));
+        Ok(Content::Cut {
+            expected_bytes: earlier.bytes,
+            found_bytes: 0,
+        })
     }
-    sink.message(earlier.warning(&file));
-    Ok(Content::Cut {
-        expected_bytes: earlier.bytes,
-        found_bytes: 0,
-    })
 }
 
 /// The newest backup of a database that holds something, in the history or else on some media.

@@ -4,6 +4,7 @@ mod base;
 mod emptied;
 mod media;
 mod options;
+mod protection;
 mod rehearse;
 mod repack;
 mod space;
@@ -250,6 +251,9 @@ impl BackupOperation<'_> {
         };
         let found = base::find(self.session, &wanted, sink)?;
         base::refuse_overwriting(media, found.set_guid, &self.record.name)?;
+        let encryption = encryption(self.session, self.options)?;
+        let base = found.set_guid;
+        protection::check(self.session, &wanted, base, encryption.as_ref(), sink)?;
         Ok(BackupKind::Differential(found))
     }
 
@@ -269,19 +273,6 @@ impl BackupOperation<'_> {
             Content::Empty if self.options.probe.is_none() => self.empty(media, sink),
             content => Ok(content),
         }
-    }
-
-    /// The content of a database that is empty now.
-    fn empty(&self, media: &MediaRequest, sink: &mut dyn Sink) -> Result<Content, Failure> {
-        let copies = std::iter::once(&media.devices).chain(&media.mirrors);
-        let media = self.options.base.iter().chain(copies.flatten());
-        emptied::judge(
-            self.session,
-            &self.record,
-            media,
-            self.options.on_damage,
-            sink,
-        )
     }
 
     /// Runs SQLite's own check, if requested.

@@ -13,7 +13,7 @@ use windlass_pipeline::{
     BackupKind, BackupRequest, MediaRequest, Overwrite, Plan, Rehearsed, SourceSize, rehearse,
 };
 
-use super::{BackupOperation, BackupOutcome, base};
+use super::{BackupOperation, BackupOutcome, base, protection};
 use crate::message_of::os_error;
 use crate::rehearsal::{Estimate, Rehearsal, locked, sample};
 use crate::{Completed, Failure, Session, Sink};
@@ -33,7 +33,9 @@ impl BackupOperation<'_> {
                 target: &media.devices,
                 options: self.options,
             };
-            base::rehearse(self.session, &wanted, &media, sink)?;
+            let base = base::rehearse(self.session, &wanted, &media, sink)?;
+            let encryption = super::encryption(self.session, self.options)?;
+            protection::check(self.session, &wanted, base, encryption.as_ref(), sink)?;
         }
         if self.record.log_path.is_none() && has_no_bytes(&self.record.path) {
             self.empty(&media, sink)?;

@@ -74,9 +74,12 @@ impl<'a> SetReader<'a> {
 
     /// Returns the keys of the set, after checking everything that they and the headers can prove.
     pub(super) fn unlock(&self, session: &mut Session) -> Result<ReadKeys, Failure> {
-        let keys =
-            self.opened
-                .restore_keys(session, &self.options.keys, &self.options.signed_by)?;
+        let keys = self.opened.restore_keys(
+            session,
+            &self.options.keys,
+            &self.options.signed_by,
+            self.options.allows_unencrypted,
+        )?;
         windlass_pipeline::check(&self.opened.media, self.opened.position, &keys)?;
         Ok(keys)
     }
@@ -87,10 +90,7 @@ impl<'a> SetReader<'a> {
         let catalog = session.instance.catalog();
         let encryptors = catalog.encryptors_of(self.opened.set.set_guid);
         let encryptors = encryptors?;
-        let kinds = encryptors.iter().map(|kind| match kind.as_str() {
-            "CERTIFICATE" => Sealing::Certificate,
-            _ => Sealing::Passphrase,
-        });
+        let kinds = encryptors.iter().map(|kind| Sealing::of_encryptor(kind));
         let base = Protection::from(kinds.max().unwrap_or_default());
         let found = self.opened.protection(&ReadKeys::default());
         if !base.admits(&found) && !self.options.allows_unencrypted {
