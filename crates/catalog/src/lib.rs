@@ -16,6 +16,7 @@
 //! | [`Drive`] | settings: folders mapped to drive letters, and folders for restores |
 //! | [`Configuration`] | server options: configured, installed and in use |
 //! | [`CertificateRecord`], [`MasterKeyRecord`] | certificates, and private keys sealed with the master key |
+//! | [`StoredProcedure`] | procedures, kept for each database name |
 //! | [`BackupDevice`] | logical names of backup devices |
 //! | [`QueuedCopy`] | the queue of copies to other folders |
 //!
@@ -40,6 +41,7 @@ mod error;
 mod history;
 mod home;
 mod past;
+mod procedure;
 pub mod provenance;
 mod record;
 mod restore_history;
@@ -59,6 +61,7 @@ pub use database::{
 pub use device::BackupDevice;
 pub use error::Error;
 pub use past::{Forgotten, PastBackup, PastMedium};
+pub use procedure::{Existing, StoredProcedure};
 pub use provenance::Provenance;
 pub use record::{BackedUp, BackupRecord, FamilyRecord, MediaSetRecord, NamedValues};
 pub use restore_history::{RestoreFileRecord, RestoreRecord, RestoreType};

@@ -174,6 +174,30 @@ CREATE TABLE own_backup_device (
 ) WITHOUT ROWID;
 CREATE VIEW backup_devices AS
     SELECT name, 2 AS type, 'DISK' AS type_desc, physical_name FROM own_backup_device;
+-- Kept by the name of its database: the files of databases are not ours to write to.
+CREATE TABLE own_procedure (
+    object_id INTEGER PRIMARY KEY,
+    database_name TEXT NOT NULL COLLATE NOCASE,
+    name TEXT NOT NULL COLLATE NOCASE,
+    definition TEXT NOT NULL,
+    is_recompiled INTEGER NOT NULL,
+    create_date TEXT NOT NULL,
+    modify_date TEXT NOT NULL,
+    UNIQUE (database_name, name)
+);
+CREATE VIEW procedures AS
+    SELECT name, object_id, NULL AS principal_id, 1 AS schema_id, 0 AS parent_object_id, 'P ' AS type,
+           'SQL_STORED_PROCEDURE' AS type_desc, create_date, modify_date, 0 AS is_ms_shipped,
+           0 AS is_published, 0 AS is_schema_published, 0 AS is_auto_executed,
+           0 AS is_execution_replicated, 0 AS is_repl_serializable_only,
+           0 AS skips_repl_constraints
+    FROM own_procedure WHERE database_name = windlass_database();
+CREATE VIEW sql_modules AS
+    SELECT object_id, definition, 1 AS uses_ansi_nulls, 1 AS uses_quoted_identifier,
+           0 AS is_schema_bound, 0 AS uses_database_collation, is_recompiled,
+           0 AS null_on_null_input, NULL AS execute_as_principal_id,
+           0 AS uses_native_compilation, 0 AS is_inlineable, 0 AS inline_type
+    FROM own_procedure WHERE database_name = windlass_database();
 CREATE TABLE own_copy (
     copy_id INTEGER PRIMARY KEY AUTOINCREMENT,
     source TEXT NOT NULL,

@@ -43,14 +43,13 @@ impl Failure {
         }
     }
 
-    /// The same failure, raised at `line`, if its messages have no line yet.
+    /// The same failure, raised at `line` of `procedure`, if its messages have no place yet.
     #[must_use]
-    pub(crate) fn at_line(mut self, line: u32) -> Self {
-        for message in &mut self.messages {
-            if message.line == 0 {
-                message.line = line;
-            }
-        }
+    pub(crate) fn placed(mut self, line: u32, procedure: Option<&str>) -> Self {
+        let placed = self.messages.into_iter();
+        self.messages = placed
+            .map(|message| place(message, line, procedure))
+            .collect();
         self
     }
 
@@ -82,6 +81,15 @@ impl Failure {
         }
         self
     }
+}
+
+/// The message, raised at `line` of `procedure`, if it has no place yet.
+pub(crate) fn place(mut message: Message, line: u32, procedure: Option<&str>) -> Message {
+    if message.line == 0 {
+        message.line = line;
+        message.procedure = procedure.map(Into::into);
+    }
+    message
 }
 
 impl From<Message> for Failure {

@@ -188,7 +188,7 @@ impl Queries {
             connection.pragma_update(None, "encoding", encoding)?;
         }
         let (folder, engines) = (self.folder.clone(), self.engines.clone());
-        views::show(&mut connection, catalog, folder, engines)?;
+        views::show(&mut connection, catalog, folder, engines, &self.name)?;
         let cancel = Arc::clone(&self.cancel);
         connection.progress_handler(
             STEPS_BETWEEN_LOOKS,
@@ -215,6 +215,24 @@ impl Queries {
         let attach = format!("ATTACH ?1 AS {TEMPORARY}");
         connection.execute(&attach, [&self.temporary_uri])?;
         Ok(())
+    }
+
+    /// The names of the session's temporary tables.
+    pub(crate) fn temporary_tables(&self) -> Vec<String> {
+        // An open transaction hides its tables from the other connection.
+        let names = |connection: &Connection, schema: &str| -> rusqlite::Result<Vec<String>> {
+            let text = format!(
+                "SELECT name FROM {schema}.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+            );
+            let mut statement = connection.prepare(&text)?;
+            statement.query_map([], |row| row.get(0))?.collect()
+        };
+        let found = match (&self.connection, &self.temporary) {
+            (_, None) => return Vec::new(),
+            (Some(connection), Some(_)) => names(connection, TEMPORARY),
+            (None, Some(keeper)) => names(keeper, "main"),
+        };
+        found.unwrap_or_default()
     }
 
     /// Whether the current database is a system database, without user data.

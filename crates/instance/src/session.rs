@@ -22,15 +22,27 @@ use windlass_tsql::parser::parse_batch;
 use windlass_tsql::span::Spanned;
 
 use crate::event_log;
-use crate::failure::AfterFailure;
+use crate::failure::{AfterFailure, place};
 use crate::message_of::parse_message;
 use crate::operation::Trust;
 use crate::query::Queries;
 use crate::tsql::flow::Flow;
 use crate::{Environment, Event, Failure, Identity, Instance, Sink, Value, Variables, Which, tsql};
 
-/// Maximum depth of batches that execute batches (`sp_executesql`).
+/// Maximum depth of batches that execute batches (`sp_executesql`, procedures).
 const NESTING_MAX: u32 = 32;
+
+/// Errors that SQL Server finds when it compiles a batch: they end that batch, not the one around it.
+const CONFINED: &[u32] = &[137, 207, 208, 1087, 2715];
+
+/// What came of a batch within a statement.
+pub(crate) struct Ran {
+    pub(crate) variables: Variables,
+    /// The code of its RETURN.
+    pub(crate) return_code: Option<i64>,
+    /// The greatest severity of its errors; 0 without any.
+    pub(crate) worst: u8,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchEnd {
@@ -64,8 +76,10 @@ pub struct Session {
     pub(crate) keeps_error: Option<u32>,
     /// The line of the script on which the running batch starts.
     first_line: u32,
-    /// Whether the running batch has sent an error.
-    has_failed: bool,
+    /// The stored procedure that runs.
+    pub(crate) procedure: Option<Box<str>>,
+    /// The greatest severity among the errors that the running batch has sent; 0 without any.
+    worst: u8,
     makes_folders: bool,
     /// What retention believes of the backups that stay.
     trust: Trust,
@@ -121,7 +135,8 @@ impl Session {
             caught: Vec::new(),
             keeps_error: None,
             first_line: 1,
-            has_failed: false,
+            procedure: None,
+            worst: 0,
             makes_folders: false,
             trust: Trust::default(),
             is_rehearsal: false,
@@ -217,11 +232,11 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> BatchEnd {
         self.first_line = first_line;
-        self.has_failed = false;
+        self.worst = 0;
         let flow = tsql::flow::run(self, statements, sink);
         match flow {
             Ok(Flow::Ended) | Err(_) => BatchEnd::Failed,
-            Ok(_) if self.has_failed => BatchEnd::Failed,
+            Ok(_) if self.worst > 0 => BatchEnd::Failed,
             Ok(_) => BatchEnd::Clean,
         }
     }
@@ -245,6 +260,7 @@ impl Session {
         let mut placed = Placed {
             sink: &mut *sink,
             line,
+            procedure: self.procedure.clone(),
         };
         entry.around(&mut placed, |sink| {
             tsql::execute(self, &statement.node, sink)
@@ -266,35 +282,76 @@ impl Session {
         variables: Variables,
         sink: &mut dyn Sink,
     ) -> Result<Variables, Failure> {
-        if self.nesting >= NESTING_MAX {
-            return Err(Failure::ending(table::nesting_exceeded(NESTING_MAX)));
-        }
+        self.refuse_nesting()?;
         let statements = parse_batch(text)?;
         tsql::flow::check(&statements).map_err(|(message, _)| Failure::from(message))?;
         let place = self.queries.place();
-        let outer = std::mem::replace(&mut self.variables, variables);
-        let tables = std::mem::take(&mut self.tables);
-        let first_line = std::mem::replace(&mut self.first_line, 1);
-        let failed_before = std::mem::take(&mut self.has_failed);
-        self.nesting += 1;
-        let flow = tsql::flow::run(self, &statements, sink);
-        self.nesting -= 1;
-        tsql::temporary::drop_variables(self);
-        let has_failed = std::mem::replace(&mut self.has_failed, failed_before);
-        self.first_line = first_line;
-        self.tables = tables;
-        let inner = std::mem::replace(&mut self.variables, outer);
+        let procedure = self.procedure.take();
+        let ran = self.execute_scope(&statements, variables, sink);
+        self.procedure = procedure;
         if !self.queries.database_name().eq_ignore_ascii_case(&place.0)
             && !self.queries.is_in_transaction()
         {
             self.queries.use_database(&place.0, place.1);
         }
         // Outside of TRY, inner failures have already been reported.
-        match flow? {
-            Flow::Ended => Err(Failure::from(Vec::new())),
-            _ if has_failed => Err(Failure::from(Vec::new())),
-            _ => Ok(inner),
+        let ran = ran?;
+        match ran.worst {
+            0 => Ok(ran.variables),
+            _ => Err(Failure::from(Vec::new())),
         }
+    }
+
+    /// An error if no further batch may run within this one.
+    pub(crate) fn refuse_nesting(&self) -> Result<(), Failure> {
+        match self.nesting >= NESTING_MAX {
+            true => Err(Failure::ending(table::nesting_exceeded(NESTING_MAX))),
+            false => Ok(()),
+        }
+    }
+
+    /// Executes statements with variables, table variables, local cursors and `#temp` tables of their own.
+    ///
+    /// # Errors
+    /// Within TRY an error of a statement; else, without a message, that the batch around it ends too.
+    pub(crate) fn execute_scope(
+        &mut self,
+        statements: &[Spanned<Statement>],
+        variables: Variables,
+        sink: &mut dyn Sink,
+    ) -> Result<Ran, Failure> {
+        let outer = std::mem::replace(&mut self.variables, variables);
+        let tables = std::mem::take(&mut self.tables);
+        let first_line = std::mem::replace(&mut self.first_line, 1);
+        let worst_before = std::mem::take(&mut self.worst);
+        let cursors = self.cursors.begin_scope();
+        let temporary = self.queries.temporary_tables();
+        self.nesting += 1;
+        let flow = tsql::flow::run(self, statements, sink);
+        self.nesting -= 1;
+        tsql::temporary::drop_variables(self);
+        tsql::temporary::drop_since(self, &temporary);
+        self.cursors.end_scope(cursors);
+        let worst = self.worst;
+        self.worst = worst.max(worst_before);
+        self.first_line = first_line;
+        self.tables = tables;
+        let variables = std::mem::replace(&mut self.variables, outer);
+        let return_code = match flow? {
+            Flow::Return(code) => Some(code),
+            Flow::Ended if !CONFINED.contains(&self.last_error) || self.is_cancelled() => {
+                return Err(Failure {
+                    batch: AfterFailure::Ends,
+                    ..Failure::from(Vec::new())
+                });
+            }
+            _ => None,
+        };
+        Ok(Ran {
+            variables,
+            return_code,
+            worst,
+        })
     }
 
     fn succeeded(&mut self, statement: &Statement) {
@@ -310,7 +367,8 @@ impl Session {
         line: u32,
         sink: &mut dyn Sink,
     ) -> AfterFailure {
-        self.has_failed = true;
+        let severities = failure.messages.iter().map(|message| message.severity.0);
+        self.worst = self.worst.max(severities.max().unwrap_or(1));
         let number = failure
             .messages
             .iter()
@@ -325,7 +383,7 @@ impl Session {
         let aborts = self.settings.aborts_transactions && !raised;
         let ends = failure.ends_transaction();
         for message in failure.messages {
-            sink.message(at_line(message, line));
+            sink.message(place(message, line, self.procedure.as_deref()));
         }
         if aborts || ends {
             if self.queries.roll_back_all() {
@@ -376,24 +434,19 @@ fn located(error: ParseError, first_line: u32) -> ParseError {
     error
 }
 
-fn at_line(message: Message, line: u32) -> Message {
-    if message.line == 0 {
-        message.at_line(line)
-    } else {
-        message
-    }
-}
-
 /// A sink that sets the line of messages to that of their statement.
 struct Placed<'a> {
     sink: &'a mut dyn Sink,
     line: u32,
+    procedure: Option<Box<str>>,
 }
 
 impl Sink for Placed<'_> {
     fn event(&mut self, event: Event<'_>) {
         self.sink.event(match event {
-            Event::Message(message) => Event::Message(at_line(message, self.line)),
+            Event::Message(message) => {
+                Event::Message(place(message, self.line, self.procedure.as_deref()))
+            }
             other => other,
         });
     }

@@ -43,6 +43,14 @@ impl Batch<'_> {
 /// A `GO` line has `GO` in any case, an optional count, and an optional comment after that; `GO`
 /// inside a string, a quoted identifier or a block comment does not count.
 pub fn split(script: &str) -> Vec<Batch<'_>> {
+    let (mut batches, last) = split_closed(script);
+    batches.push(last);
+    batches.retain(|batch| !batch.text.trim().is_empty());
+    batches
+}
+
+/// The batches that a `GO` line ends, also empty ones, and the rest of the script.
+pub fn split_closed(script: &str) -> (Vec<Batch<'_>>, Batch<'_>) {
     let mut batches = Vec::new();
     let mut start = Start { offset: 0, line: 1 };
     let mut line_is_empty = true;
@@ -51,20 +59,73 @@ pub fn split(script: &str) -> Vec<Batch<'_>> {
         if line_is_empty && token.is_word(script, "GO") {
             let mut rest_of_line = tokens.clone();
             if let Some(count) = go_count(script, &mut rest_of_line) {
-                push(&mut batches, script, start, token.span.start, count);
+                batches.push(batch_of(script, start, token.span.start, count));
                 let end = rest_of_line
                     .next()
                     .map_or(script.len(), |next| next.span.end);
                 start = after_line(script, token, end);
             }
         }
-        line_is_empty = match token.kind {
-            TokenKind::Space => line_is_empty || token.span.text(script).contains('\n'),
-            _ => false,
-        };
+        line_is_empty = is_line_empty_after(token, script, line_is_empty);
     }
-    push(&mut batches, script, start, script.len(), 1);
-    batches
+    (batches, batch_of(script, start, script.len(), 1))
+}
+
+fn is_line_empty_after(token: Token, script: &str, was_empty: bool) -> bool {
+    match token.kind {
+        TokenKind::Space => was_empty || token.span.text(script).contains('\n'),
+        _ => false,
+    }
+}
+
+/// A part of a script for `sqlcmd`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// T-SQL and `GO` lines.
+    Text { text: &'a str, first_line: u32 },
+    /// A line that begins with `:` or `!!`, outside of strings and comments.
+    Word { line: &'a str, number: u32 },
+}
+
+/// Separates the lines with `sqlcmd`'s own words from the text around them.
+pub fn pieces(script: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = script;
+    let mut line = 1;
+    while let Some((offset, number)) = next_word(rest) {
+        let (text, from_word) = rest.split_at(offset);
+        if !text.is_empty() {
+            let first_line = line;
+            pieces.push(Piece::Text { text, first_line });
+        }
+        let end = from_word.find('\n').map_or(from_word.len(), |end| end + 1);
+        let (word, after) = from_word.split_at(end);
+        let number = number.saturating_add(line - 1);
+        pieces.push(Piece::Word { line: word, number });
+        line = number.saturating_add(1);
+        rest = after;
+    }
+    if !rest.is_empty() {
+        let first_line = line;
+        pieces.push(Piece::Text {
+            text: rest,
+            first_line,
+        });
+    }
+    pieces
+}
+
+/// The offset and line of the first of `sqlcmd`'s words.
+fn next_word(text: &str) -> Option<(usize, u32)> {
+    let mut line_is_empty = true;
+    for token in Lexer::new(text) {
+        let begins = text.get(token.span.start..).unwrap_or("");
+        if line_is_empty && (begins.starts_with(':') || begins.starts_with("!!")) {
+            return Some((token.span.start, token.span.line));
+        }
+        line_is_empty = is_line_empty_after(token, text, line_is_empty);
+    }
+    None
 }
 
 #[derive(Clone, Copy)]
@@ -73,15 +134,12 @@ struct Start {
     line: u32,
 }
 
-fn push<'a>(batches: &mut Vec<Batch<'a>>, script: &'a str, start: Start, end: usize, count: u32) {
-    let text = script.get(start.offset..end).unwrap_or("");
-    if !text.trim().is_empty() {
-        batches.push(Batch {
-            text,
-            offset: start.offset,
-            first_line: start.line,
-            count,
-        });
+fn batch_of(script: &str, start: Start, end: usize, count: u32) -> Batch<'_> {
+    Batch {
+        text: script.get(start.offset..end).unwrap_or(""),
+        offset: start.offset,
+        first_line: start.line,
+        count,
     }
 }
 
@@ -168,6 +226,23 @@ mod tests {
         ] {
             assert_eq!(texts(script).len(), 1, "{script}");
         }
+    }
+
+    #[test]
+    fn words_of_sqlcmd_stand_at_the_start_of_a_line_outside_of_strings() {
+        let script = ":r a\nPRINT ':r b\n:r c'\n  :setvar x \"it's\"\nGO\n-- \n/*\n:quit\n*/ !!ls\n!!ls\nx:\n";
+        let words: Vec<_> = pieces(script)
+            .into_iter()
+            .filter_map(|piece| match piece {
+                Piece::Word { line, number } => Some((line.trim().to_owned(), number)),
+                Piece::Text { .. } => None,
+            })
+            .collect();
+        let expected = [(":r a", 1), (":setvar x \"it's\"", 4), ("!!ls", 10)];
+        assert_eq!(
+            words,
+            expected.map(|(line, number)| (line.to_owned(), number))
+        );
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct Message {
     pub state: u8,
     /// Line of the script it belongs to, from 1; 0 if it belongs to none.
     pub line: u32,
+    /// The stored procedure that raised it, if one did.
+    pub procedure: Option<Box<str>>,
     /// The text, with its parameters filled in.
     pub text: String,
 }
@@ -44,6 +46,7 @@ impl Message {
             severity: Severity(0),
             state: 1,
             line: 0,
+            procedure: None,
             text: text.into(),
         }
     }
@@ -86,6 +89,9 @@ impl fmt::Display for Message {
                 "Msg {}, Level {}, State {}",
                 self.number, self.severity.0, self.state
             )?;
+            if let Some(procedure) = &self.procedure {
+                write!(f, ", Procedure {}", visible(procedure))?;
+            }
             if self.line > 0 {
                 write!(f, ", Line {}", self.line)?;
             }

@@ -29,6 +29,7 @@ macro_rules! constructor {
                 severity: Severity($severity),
                 state: 1,
                 line: 0,
+                procedure: None,
                 text: format!($text),
             }
         }
@@ -65,8 +66,10 @@ messages! {
     103, 15, identifier_too_long(beginning, limit), "The identifier that starts with '{beginning}' is too long. Maximum length is {limit}.";
     105, 15, unclosed_quote(text), "Unclosed quotation mark after the character string '{text}'.";
     108, 15, order_position(position), "The ORDER BY position number {position} is out of range of the number of items in the select list.";
+    111, 15, not_first_in_batch(), "'CREATE/ALTER PROCEDURE' must be the first statement in a query batch.";
     113, 15, missing_end_comment(), "Missing end comment mark '*/'.";
     116, 16, several_columns(), "Only one expression can be specified in the select list when the subquery is not introduced with EXISTS.";
+    119, 15, must_pass_by_name(number), "Must pass parameter number {number} and subsequent parameters as '@name = value'. After the form '@name = value' has been used, all subsequent parameters must be passed in the form '@name = value'.";
     128, 15, name_not_permitted(name), "The name \"{name}\" is not permitted in this context. Valid expressions are constants, constant expressions, and (in some contexts) variables. Column names are not permitted.";
     133, 15, label_unknown(label), "A GOTO statement references the label '{label}' but the label has not been declared.";
     134, 15, variable_declared_twice(name), "The variable name '{name}' has already been declared. Variable names must be unique within a query batch or stored procedure.";
@@ -76,9 +79,12 @@ messages! {
     141, 15, assigns_and_returns(), "A SELECT statement that assigns a value to a variable must not be combined with data-retrieval operations.";
     145, 15, order_not_selected(), "ORDER BY items must appear in the select list if SELECT DISTINCT is specified.";
     147, 15, aggregate_in_where(), "An aggregate may not appear in the WHERE clause unless it is in a subquery contained in a HAVING clause or a select list, and the column being aggregated is an outer reference.";
+    154, 15, not_in_procedure(statement), "{statement} is not allowed in a procedure, function or trigger.";
     155, 15, unknown_option(option, statement), "'{option}' is not a recognized {statement} option.";
     156, 15, syntax_near_keyword(word), "Incorrect syntax near the keyword '{word}'.";
+    166, 15, no_database_prefix(statement), "'{statement}' does not allow specifying the database name as a prefix to the object name.";
     174, 15, argument_count(function, count), "The {function} function requires {count} argument(s).";
+    179, 15, output_of_constant(), "Cannot use the OUTPUT option when passing a constant to a stored procedure.";
     191, 15, nested_too_deeply(), "Some part of your SQL statement is nested too deeply. Rewrite the query or break it up into smaller queries.";
     195, 15, not_recognized(name, kind), "'{name}' is not a recognized {kind}.";
     201, 16, parameter_missing(procedure, parameter), "Procedure or function '{procedure}' expects parameter '{parameter}', which was not supplied.";
@@ -100,6 +106,7 @@ messages! {
     259, 16, catalog_read_only(), "Ad hoc updates to system catalogs are not allowed.";
     263, 16, must_name_table(), "Must specify table to select from.";
     264, 16, column_set_twice(name), "The column name '{name}' is specified more than once in the SET clause or column list of an INSERT. A column cannot be assigned more than one value in the same clause. Modify the clause to make sure that a column is updated only once.";
+    266, 16, transaction_count_differs(before, after), "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements. Previous count = {before}, current count = {after}.";
     281, 16, invalid_style(style, data_type), "{style} is not a valid style number when converting from {data_type} to a character string.";
     289, 16, date_parts_invalid(data_type), "Cannot construct data type {data_type}, some of the arguments have values which are not valid.";
     402, 16, incompatible_types(left, right, operator), "The data types {left} and {right} are incompatible in the {operator} operator.";
@@ -127,6 +134,7 @@ messages! {
     2714, 16, object_exists(name), "There is already an object named '{name}' in the database.";
     2715, 16, data_type_not_found(name), "Column, parameter, or variable #1: Cannot find data type {name}.";
     2754, 16, severity_needs_log(), "Error severity levels greater than 18 can only be specified by members of the sysadmin role, using the WITH LOG option.";
+    2760, 16, schema_unknown(name), "The specified schema name \"{name}\" either does not exist or you do not have permission to use it.";
     2787, 16, format_invalid(text), "Invalid format specification: '{text}'.";
     2812, 16, procedure_not_found(procedure), "Could not find stored procedure '{procedure}'.";
     3009, 10, history_not_written(), "Could not insert a backup or restore history/detail record in the msdb database. This may indicate a problem with the msdb database. The backup/restore operation was still successful.";
@@ -232,10 +240,12 @@ messages! {
     8117, 16, operand_invalid(data_type, operator), "Operand data type {data_type} is invalid for {operator} operator.";
     8120, 16, column_not_grouped(name), "Column '{name}' is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause.";
     8134, 16, divide_by_zero(), "Divide by zero error encountered.";
+    8143, 16, parameter_twice(name), "Parameter '{name}' was supplied multiple times.";
     8144, 16, too_many_arguments(procedure), "Procedure or function {procedure} has too many arguments specified.";
     8145, 16, not_a_parameter(parameter, procedure), "{parameter} is not a parameter for procedure {procedure}.";
     8155, 16, column_without_name(number, table), "No column name was specified for column {number} of '{table}'.";
     8158, 16, more_columns(table), "'{table}' has more columns than were specified in the column list.";
+    8162, 16, not_an_output(parameter), "The formal parameter \"{parameter}\" was not declared as an OUTPUT parameter, but the actual parameter passed in requested output.";
     8169, 16, guid_conversion_failed(), "Conversion failed when converting from a character string to uniqueidentifier.";
     8989, 10, check_database_result(count, database), "CHECKDB found 0 allocation errors and {count} consistency errors in database '{database}'.";
     9002, 17, log_full(database, reason), "The transaction log for database '{database}' is full due to '{reason}'.";
@@ -243,6 +253,7 @@ messages! {
     9828, 16, translate_lengths(), "The second and third arguments of the TRANSLATE built-in function must contain an equal number of characters.";
     10704, 15, throw_outside_catch(), "To rethrow an error, a THROW statement must be used inside a CATCH block. Insert the THROW statement inside a CATCH block, or add error parameters to the THROW statement.";
     10753, 15, needs_over(function), "The function '{function}' must have an OVER clause.";
+    15009, 16, object_without_text(name, database), "The object '{name}' does not exist in database '{database}' or is invalid for this operation.";
     15010, 16, database_not_found_for_procedure(database), "The database '{database}' does not exist. Supply a valid database name. To see available databases, use sys.databases.";
     15012, 16, device_unknown(device), "The device '{device}' does not exist. Use sys.backup_devices to show available devices.";
     15026, 16, device_exists(device), "Logical device '{device}' already exists.";

@@ -138,6 +138,8 @@ impl Console {
 
     fn columns(&mut self, columns: &[Column]) {
         self.bar.clear();
+        // A result whose error CATCH handles ends without one.
+        self.close_result();
         if self.results > 0 && !self.is_json {
             result_line("");
         }

@@ -57,6 +57,7 @@ pub(super) fn message(message: &Message) -> Json {
         "severity": message.severity.0,
         "state": message.state,
         "line": message.line,
+        "procedure": message.procedure,
         "text": message.text,
     })
 }

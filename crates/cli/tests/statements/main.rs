@@ -42,6 +42,7 @@ mod options;
 mod owners;
 mod page_restore;
 mod partial;
+mod procedures;
 mod prompt;
 mod protection;
 mod readme;

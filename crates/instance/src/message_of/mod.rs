@@ -85,6 +85,7 @@ pub(crate) fn parse_message(error: &ParseError) -> Message {
         severity: Severity(error.severity),
         state: error.state,
         line: error.line,
+        procedure: None,
         text,
     }
 }

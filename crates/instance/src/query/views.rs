@@ -20,9 +20,15 @@ pub(super) fn show(
     catalog: &Catalog,
     folder: Option<PathBuf>,
     engines: OpenDatabases,
+    database: &str,
 ) -> Result<(), Failure> {
     let reader = catalog.reader()?;
     add_functions(&reader, folder, engines)?;
+    let database = database.to_owned();
+    let constant = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    reader.create_scalar_function("windlass_database", 0, constant, move |_| {
+        Ok(database.clone())
+    })?;
     let shown = shown_tables(&reader)?;
     let lent = shown.into_iter().map(|table| LentTable {
         name: table.name,

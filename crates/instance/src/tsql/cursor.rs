@@ -21,7 +21,7 @@ pub(crate) struct Cursors {
 }
 
 #[derive(Debug)]
-struct Declared {
+pub(crate) struct Declared {
     query: Box<Query>,
     is_local: bool,
     copy: Option<Copy>,
@@ -39,6 +39,21 @@ impl Cursors {
     /// Forgets the cursors that end with their batch.
     pub(crate) fn end_batch(&mut self) {
         self.by_name.retain(|_, cursor| !cursor.is_local);
+    }
+
+    /// Hides the cursors that are local to the batch around a new one.
+    pub(crate) fn begin_scope(&mut self) -> BTreeMap<String, Declared> {
+        let (local, global) = std::mem::take(&mut self.by_name)
+            .into_iter()
+            .partition(|(_, cursor)| cursor.is_local);
+        self.by_name = global;
+        local
+    }
+
+    /// Forgets the cursors of the batch that ends, and shows `outer` again.
+    pub(crate) fn end_scope(&mut self, outer: BTreeMap<String, Declared>) {
+        self.end_batch();
+        self.by_name.extend(outer);
     }
 
     fn named(&mut self, name: &str) -> Result<&mut Declared, Failure> {

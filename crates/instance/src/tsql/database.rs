@@ -33,18 +33,22 @@ pub(super) fn use_database(
     if session.queries.is_in_transaction() {
         return Err(Failure::ending(table::not_in_transaction("USE")));
     }
-    let (name, home) = if is_system_database(name) {
-        (name.to_ascii_lowercase(), Home::System)
-    } else {
-        // The statements after a failed USE were meant for another database: the batch ends.
-        found(session, name).map_err(|failure| Failure {
-            batch: crate::AfterFailure::Ends,
-            ..failure
-        })?
-    };
+    // The statements after a failed USE were meant for another database: the batch ends.
+    let (name, home) = location(session, name).map_err(|failure| Failure {
+        batch: crate::AfterFailure::Ends,
+        ..failure
+    })?;
     session.queries.use_database(&name, home);
     sink.message(table::changed_database(&name));
     Ok(())
+}
+
+/// The name of a system database, or of one that is online, and its location for queries.
+pub(super) fn location(session: &mut Session, name: &str) -> Result<(String, Home), Failure> {
+    match is_system_database(name) {
+        true => Ok((name.to_ascii_lowercase(), Home::System)),
+        false => found(session, name),
+    }
 }
 
 /// The name of a database that is online, and its location for queries.

@@ -5,7 +5,9 @@
 
 use windlass_base::message::table;
 use windlass_base::{Message, Severity};
-use windlass_tsql::ast::{RaiseError, Statement, Throw, TryCatch, Value as Written};
+use windlass_tsql::ast::{
+    DefineProcedure, RaiseError, Statement, Throw, TryCatch, Value as Written,
+};
 use windlass_tsql::span::Spanned;
 
 use super::evaluate;
@@ -142,7 +144,7 @@ fn guarded<T>(
     };
     let line = session.line_of(statement);
     if session.tries > 0 && !session.is_cancelled() {
-        return Err(failure.at_line(line));
+        return Err(failure.placed(line, session.procedure.as_deref()));
     }
     match session.failed(failure, line, sink) {
         AfterFailure::Ends => Ok(Err(Flow::Ended)),
@@ -259,6 +261,7 @@ fn raised(number: u32, severity: u8, state: u8, text: &str) -> Message {
         severity: Severity(severity),
         state,
         line: 0,
+        procedure: None,
         text,
     }
 }
@@ -397,12 +400,7 @@ fn shown(
 pub(crate) fn check(statements: &[Spanned<Statement>]) -> Result<(), (Message, u32)> {
     let mut seen = Seen::default();
     seen.look(statements, false)?;
-    for (label, line) in &seen.jumps {
-        if !seen.labels.contains(label) {
-            return Err((table::label_unknown(label), *line));
-        }
-    }
-    Ok(())
+    seen.look_at_jumps()
 }
 
 #[derive(Default)]
@@ -410,6 +408,7 @@ struct Seen {
     labels: Vec<String>,
     jumps: Vec<(String, u32)>,
     variables: Vec<String>,
+    is_procedure: bool,
 }
 
 impl Seen {
@@ -443,6 +442,10 @@ impl Seen {
                 self.look(&guard.body, in_loop)?;
                 self.look(&guard.handler, in_loop)
             }
+            Statement::DefineProcedure(procedure) => Self::look_at_procedure(procedure),
+            Statement::Use(_) if self.is_procedure => {
+                Err((table::not_in_procedure("a USE database statement"), line))
+            }
             Statement::Break if !in_loop => Err((table::break_outside(), line)),
             Statement::Continue if !in_loop => Err((table::continue_outside(), line)),
             Statement::Label(label) => {
@@ -464,6 +467,27 @@ impl Seen {
                 windlass_tsql::ast::Target::Table(_) => Ok(()),
             },
             _ => Ok(()),
+        }
+    }
+
+    /// A procedure is a scope of its own, and stays in its database.
+    fn look_at_procedure(procedure: &DefineProcedure) -> Result<(), (Message, u32)> {
+        let mut own = Self {
+            is_procedure: true,
+            ..Self::default()
+        };
+        for parameter in &procedure.parameters {
+            own.declare(&parameter.variable.name, parameter.span.line)?;
+        }
+        own.look(&procedure.body, false)?;
+        own.look_at_jumps()
+    }
+
+    fn look_at_jumps(&self) -> Result<(), (Message, u32)> {
+        let unknown = |(label, _): &&(String, u32)| !self.labels.contains(label);
+        match self.jumps.iter().find(unknown) {
+            Some((label, line)) => Err((table::label_unknown(label), *line)),
+            None => Ok(()),
         }
     }
 

@@ -80,6 +80,13 @@ fn described(statement: &Statement) -> Entry {
         Statement::Declare(_) | Statement::DeclareTable { .. } => quiet("DECLARE"),
         Statement::ExecuteText(_) => Entry::new("EXECUTE"),
         Statement::Cursor(_) => quiet("CURSOR"),
+        Statement::DefineProcedure(procedure) => {
+            Entry::new("CREATE PROCEDURE").named(procedure.name.node.object.text.clone())
+        }
+        Statement::DropProcedure(drop) => {
+            let names = drop.names.iter().map(|name| name.node.object.text.as_str());
+            Entry::new("DROP PROCEDURE").named(names.collect::<Vec<_>>().join(", "))
+        }
         Statement::Throw(_) => quiet("THROW"),
         Statement::RaiseError(_) => quiet("RAISERROR"),
         Statement::Block(_)

@@ -30,7 +30,7 @@ pub(crate) mod logged;
 pub(crate) mod option;
 mod page_list;
 pub mod print;
-mod procedure;
+pub(crate) mod procedure;
 pub(crate) mod program;
 pub(crate) mod query;
 mod restore;
@@ -85,6 +85,8 @@ pub(crate) fn execute(
         Statement::RaiseError(raise) => flow::raise_error(session, raise, sink),
         Statement::ExecuteText(text) => script::execute_text(session, text, sink),
         Statement::Cursor(cursor) => cursor::execute(session, cursor, sink),
+        Statement::DefineProcedure(definition) => procedure::stored::define(session, definition),
+        Statement::DropProcedure(drop) => procedure::stored::drop(session, drop),
         // Flow runs these itself.
         Statement::Block(_)
         | Statement::If(_)

@@ -39,6 +39,17 @@ pub(crate) fn drop_variables(session: &mut Session) {
     }
 }
 
+/// Removes the `#temp` tables that were made since `kept` were all.
+pub(crate) fn drop_since(session: &mut Session, kept: &[String]) {
+    for name in session.queries.temporary_tables() {
+        if !kept.contains(&name) {
+            let table = format!("{}.{}", quoted(TEMPORARY), quoted(&name));
+            // If that fails, the table ends with the session.
+            let _dropped = run_change(session, &format!("DROP TABLE IF EXISTS {table}"), true);
+        }
+    }
+}
+
 /// `DECLARE @t TABLE (...)`
 pub(super) fn declare(session: &mut Session, create: &CreateTable) -> Result<(), Failure> {
     let Target::Variable(name) = &create.target.node else {

@@ -10,6 +10,7 @@ mod backup;
 mod database;
 mod expression;
 mod flow;
+mod procedure;
 mod query;
 mod restore;
 mod script;
@@ -20,6 +21,7 @@ pub use backup::*;
 pub use database::*;
 pub use expression::*;
 pub use flow::*;
+pub use procedure::*;
 pub use query::*;
 pub use restore::*;
 pub use script::*;
@@ -107,4 +109,6 @@ pub enum Statement {
     /// `EXEC ('text' + @more)`
     ExecuteText(Spanned<Expr>),
     Cursor(Cursor),
+    DefineProcedure(Box<DefineProcedure>),
+    DropProcedure(DropProcedure),
 }

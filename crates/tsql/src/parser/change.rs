@@ -57,9 +57,7 @@ impl Parser<'_> {
         let object = object.to_ascii_uppercase();
         let what = format!("{} {object}", self.text_at(0)).to_ascii_uppercase();
         match object.as_str() {
-            "PROC" | "PROCEDURE" | "FUNCTION" => {
-                Err(self.not_supported(&what, "Keep the statements in a script instead."))
-            }
+            "FUNCTION" => Err(self.not_supported(&what, "Write a procedure with an OUTPUT parameter instead.")),
             "LOGIN" | "USER" | "ROLE" | "CREDENTIAL" | "SCHEMA" => Err(self.not_supported(
                 &what,
                 "Whoever may read the files may do everything: use the permissions of the file system.",

@@ -232,6 +232,11 @@ impl<'a> Parser<'a> {
         result
     }
 
+    /// Whether the parser is within a statement.
+    pub(super) fn is_nested(&self) -> bool {
+        self.depth > 0
+    }
+
     /// The error for excessive nesting.
     pub(super) fn too_deep(&self) -> ParseError {
         ParseError::new(self.here(), table::nested_too_deeply())

@@ -83,7 +83,7 @@ impl Parser<'_> {
         })
     }
 
-    fn argument_value(&mut self) -> Result<ArgumentValue, ParseError> {
+    pub(super) fn argument_value(&mut self) -> Result<ArgumentValue, ParseError> {
         if self.accept_word("NULL") {
             return Ok(ArgumentValue::Null);
         }

@@ -29,7 +29,7 @@ const CURSOR_OPTIONS: &[&str] = &[
 
 impl Parser<'_> {
     /// A statement within another one.
-    fn inner_statement(&mut self) -> Result<Spanned<Statement>, ParseError> {
+    pub(super) fn inner_statement(&mut self) -> Result<Spanned<Statement>, ParseError> {
         while self.accept_symbol(";") {}
         self.nested(|parser| parser.spanned(|parser| parser.statement(false)))
     }

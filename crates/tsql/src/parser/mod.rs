@@ -19,6 +19,7 @@ mod expression;
 mod flow;
 mod option;
 mod passthrough;
+mod procedure;
 mod query;
 mod restore;
 mod script;
@@ -95,6 +96,8 @@ impl Parser<'_> {
                 self.block()
             }
             "BEGIN" | "COMMIT" | "ROLLBACK" | "SAVE" => self.transaction(),
+            "CREATE" | "ALTER" if self.is_at_procedure() => self.define_procedure(first_in_batch),
+            "DROP" if self.is_at_procedure() => self.drop_procedure(),
             "CREATE" if self.is_word_at(1, "DATABASE") => self.create_database(),
             "CREATE" if self.is_word_at(1, "MASTER") => self.create_master_key(),
             "CREATE" if self.is_word_at(1, "CERTIFICATE") => self.create_certificate(),

@@ -86,6 +86,11 @@ fn flow_statement(f: &mut Formatter<'_>, statement: &Statement) -> fmt::Result {
         Statement::RaiseError(statement) => statement.fmt(f),
         Statement::ExecuteText(text) => write!(f, "EXECUTE ({})", text.node),
         Statement::Cursor(cursor) => cursor.fmt(f),
+        Statement::DefineProcedure(procedure) => f.write_str(&procedure.text),
+        Statement::DropProcedure(drop) => {
+            let if_exists = if drop.if_exists { "IF EXISTS " } else { "" };
+            write!(f, "DROP PROCEDURE {if_exists}{}", List(&drop.names))
+        }
         other => other.fmt(f),
     }
 }

@@ -11,6 +11,7 @@ use super::operator::{
 use super::{Binder, is_same};
 use crate::data_type::CONVERSION_LENGTH;
 use crate::tsql::expression::{Bound, Collation, Node, function_type, number_constant};
+use crate::tsql::procedure::stored;
 use crate::{DataType, Environment as _, Failure, Value};
 
 type Result<T> = std::result::Result<T, Failure>;
@@ -241,6 +242,7 @@ impl Binder<'_> {
                 return Ok(Bound::new(node, ty));
             }
             "OBJECT_ID" => return self.object_id(arguments),
+            "OBJECT_DEFINITION" | "OBJECT_NAME" => return self.module(&name, arguments),
             _ => {}
         }
         let Some(known) = function_type(&name) else {
@@ -316,13 +318,40 @@ impl Binder<'_> {
             )
             .into());
         };
-        let exists = self.object_exists(&name);
-        let value = if exists {
-            Value::Integer(1)
-        } else {
-            Value::Null
+        let kind = match values.get(1).and_then(Bound::constant) {
+            Some(Value::Text(kind)) => kind.trim().to_ascii_uppercase(),
+            _ => String::new(),
+        };
+        let is_any = kind.is_empty();
+        let procedure = match is_any || kind == "P" {
+            true => stored::object_id(self.session, &name)?,
+            false => None,
+        };
+        let value = match procedure {
+            Some(id) => Value::Integer(id),
+            None if (is_any || kind == "U" || kind == "V") && self.object_exists(&name) => {
+                Value::Integer(1)
+            }
+            None => Value::Null,
         };
         Ok(Bound::value(value, DataType::INT))
+    }
+
+    /// The text or the name of a procedure, by its number.
+    fn module(&mut self, function: &str, arguments: &[Spanned<Expr>]) -> Result<Bound> {
+        let values = self.counted(function, arguments, 1, 1)?;
+        let id = values
+            .into_iter()
+            .next()
+            .unwrap_or(Bound::value(Value::Null, DataType::Null))
+            .converted(DataType::INT);
+        let id = self.emit_stored(&id);
+        let (column, view) = match function {
+            "OBJECT_NAME" => ("name", "procedures"),
+            _ => ("definition", "sql_modules"),
+        };
+        let sql = format!("(SELECT m.{column} FROM sys.{view} AS m WHERE m.object_id = {id})");
+        Ok(self.leaf(sql, DataType::TEXT))
     }
 
     fn case(&mut self, case: &Case) -> Result<Bound> {

@@ -315,7 +315,7 @@ fn session_function(
         "ERROR_STATE" => error(|error| Value::Integer(i64::from(error.state))),
         "ERROR_LINE" => error(|error| Value::Integer(i64::from(error.line.max(1)))),
         "ERROR_MESSAGE" => error(|error| Value::text(&error.text)),
-        "ERROR_PROCEDURE" => Value::Null,
+        "ERROR_PROCEDURE" => error(|error| Value::optional_text(error.procedure.as_deref())),
         "XACT_STATE" => Value::Integer(facts.transaction_state),
         _ => return Ok(None),
     }))

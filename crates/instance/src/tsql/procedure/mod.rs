@@ -9,6 +9,7 @@ mod files;
 mod past;
 mod restore_folder;
 mod sqlbackup;
+pub(crate) mod stored;
 
 use windlass_base::message::table;
 use windlass_tsql::ast::{Argument, ArgumentDirection, ArgumentValue, Execute};
@@ -26,6 +27,18 @@ pub(super) fn execute(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let procedure = execute.procedure.object.text.to_ascii_lowercase();
+    if !is_built_in(&procedure)
+        && let Some(code) = stored::call(session, execute, sink)?
+    {
+        return match &execute.return_code {
+            Some(variable) => {
+                session
+                    .variables
+                    .set(&variable.name, &Value::Integer(code), crate::DataType::INT)
+            }
+            None => Ok(()),
+        };
+    }
     let result = if procedure == "sqlbackup" {
         sqlbackup::execute(session, &execute.arguments, sink)
     } else {
@@ -39,6 +52,28 @@ pub(super) fn execute(
     }
     result
 }
+
+/// Whether the name is that of one of the procedures here, which come before stored ones.
+fn is_built_in(procedure: &str) -> bool {
+    procedure == "sqlbackup" || procedure.starts_with("xp_") || BUILT_IN.contains(&procedure)
+}
+
+const BUILT_IN: &[&str] = &[
+    "sp_addumpdevice",
+    "sp_attach_db",
+    "sp_attach_single_file_db",
+    "sp_configure",
+    "sp_delete_backuphistory",
+    "sp_delete_database_backuphistory",
+    "sp_detach_db",
+    "sp_dropdevice",
+    "sp_executesql",
+    "sp_helpdb",
+    "sp_helpfile",
+    "sp_helptext",
+    "sp_windlass_drive",
+    "sp_windlass_restore_folder",
+];
 
 fn call(
     session: &mut Session,
@@ -65,6 +100,11 @@ fn call(
             Ok(())
         }
         "sp_helpdb" | "sp_helpfile" => databases::help(session, procedure, written, sink),
+        "sp_helptext" => {
+            let arguments = arguments(&["@objname", "@columnname"])?;
+            let name = arguments.required("@objname")?;
+            stored::help_text(session, &name, sink)
+        }
         "sp_executesql" => dynamic::execute(session, written, sink),
         "sp_windlass_drive" => {
             let arguments = arguments(&["@letter", "@folder"])?;
