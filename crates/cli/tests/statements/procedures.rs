@@ -108,7 +108,7 @@ CREATE PROC outside AS\nEXEC inside\nGO",
         "BEGIN TRY EXEC outside END TRY BEGIN CATCH
              SELECT ERROR_PROCEDURE() AS p, ERROR_LINE() AS l, ERROR_NUMBER() AS n END CATCH",
     );
-    let row = &run.results()[0][0];
+    let row = &run.results()[1][0];
     assert_eq!(
         (&row["p"], &row["l"], &row["n"]),
         (&"inside".into(), &3.into(), &8134.into())
