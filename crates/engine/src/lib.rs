@@ -40,6 +40,7 @@ mod instance;
 mod log;
 #[cfg(all(test, feature = "model"))]
 mod model;
+mod opening;
 mod options;
 mod pool;
 mod stamps;

@@ -12,7 +12,8 @@
 //!   once: up to then a missing stamp is no defect.
 //! - The only data file has no stamp, because it is a plain SQLite file. Its first bytes are those
 //!   of the header's checkpoint, or of a version of page 1 in the log after it: they are in one
-//!   sector, so no crash tears them. After a clean close, other programs may change it.
+//!   sector, so no crash tears them. After a clean close, other programs may change it; but it has the mark of the
+//!   opening that the log's header names ([`crate::opening`]), or none.
 //! - No file is shorter than at the header's checkpoint, when its length was made durable. What an
 //!   earlier process wrote is durable only because recovery writes the ends of the files again.
 
@@ -28,6 +29,7 @@ use crate::log::Position;
 use crate::log::header::{Fingerprint, Header, Region};
 use crate::log::reader::LogReader;
 use crate::log::replay::{Replayed, replay};
+use crate::opening;
 use crate::storage::{SECTOR_BYTES, StorageFile};
 
 const MAGIC: &[u8; 8] = b"WLDATA01";
@@ -256,7 +258,14 @@ fn check_closed(header: &Header, file: &DataFile) -> Result<()> {
     if found.length == 0 && header.page_count > 0 {
         return Err(too_short(file, 0, closed.length));
     }
-    check_whole(file)?;
+    let head = head_of(file)?;
+    check_whole(file, &head)?;
+    if opening::of(&head).is_some_and(|found| found != header.opening) {
+        return Err(other_moment(
+            file,
+            "its last opening is none that the log knows: the log or the file is a copy from another moment",
+        ));
+    }
     // It only counts up, around its end.
     let ahead = found.change_counter.wrapping_sub(closed.change_counter);
     if closed.length > 0 && (ahead as i32) < 0 {
@@ -268,14 +277,18 @@ fn check_closed(header: &Header, file: &DataFile) -> Result<()> {
     Ok(())
 }
 
-/// Fails if a SQLite file has fewer pages than its own header says.
-fn check_whole(file: &DataFile) -> Result<()> {
+fn head_of(file: &DataFile) -> Result<[u8; HEAD_BYTES]> {
     let mut head = [0; HEAD_BYTES];
     let read = file.file.read_at(&mut head, 0);
     read.map_err(|error| EngineError::io("read", &file.spec.path, error))?;
+    Ok(head)
+}
+
+/// Fails if a SQLite file has fewer pages than its own header says.
+fn check_whole(file: &DataFile, head: &[u8; HEAD_BYTES]) -> Result<()> {
     // As in SQLite, the number counts only if the last writer knew of it.
-    let counts = big_endian(&head, 24) == big_endian(&head, 92);
-    let expected = u64::from(big_endian(&head, 28)) * PAGE_BYTES as u64;
+    let counts = big_endian(head, 24) == big_endian(head, 92);
+    let expected = u64::from(big_endian(head, 28)) * PAGE_BYTES as u64;
     let found = length_of(file)?;
     if head.starts_with(b"SQLite format 3\0") && counts && found < expected {
         return Err(too_short(file, found, expected));

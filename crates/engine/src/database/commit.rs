@@ -22,7 +22,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, MutexGuard};
 use windlass_base::page::{PAGE_BYTES, checksum};
-use windlass_base::{Lsn, PageNumber};
+use windlass_base::{Guid, Lsn, PageNumber};
 
 use super::Database;
 use super::read::Checksum;
@@ -31,6 +31,7 @@ use crate::error::{EngineError, Result};
 use crate::log::Position;
 use crate::log::record::Group;
 use crate::log::writer::{AppendError, Appended, NoRoom};
+use crate::opening;
 use crate::pool::Change;
 use crate::versions::{Blocked, Commit};
 
@@ -101,6 +102,45 @@ impl Database {
         page_count: u32,
     ) -> Result<Option<Appended>> {
         self.check_online()?;
+        let (opening, base) = self.mark_opening(writer, base)?;
+        if let Some(first) = pages.get_mut(&PageNumber::FIRST) {
+            opening::mark(first, opening);
+        }
+        self.publish_marked(writer, pages, base, page_count)
+    }
+
+    /// Before the first commit of an opening, puts its mark on the only data file, so that nothing else is in the
+    /// file before. Returns the opening, and the last commit.
+    fn mark_opening(&self, writer: &WriterToken, base: Commit) -> Result<(Guid, Commit)> {
+        if let Some(opening) = self.opening.get() {
+            return Ok((*opening, base));
+        }
+        let opening = Guid::random();
+        let mut first = vec![0; PAGE_BYTES].into_boxed_slice();
+        if base.page_count > 0 && self.data.single().is_some() {
+            self.read_current(PageNumber::FIRST, 0, &mut first, Checksum::Ignored)?;
+        }
+        let is_marked = opening::mark(&mut first, opening);
+        if is_marked {
+            let pages = Pages::from([(PageNumber::FIRST, first)]);
+            let published = self.publish_marked(writer, pages, base, base.page_count)?;
+            self.acknowledge(published, base.sequence + 1)?;
+        }
+        self.header.opens(opening);
+        if is_marked {
+            self.checkpoint()?;
+        }
+        let opening = *self.opening.get_or_init(|| opening);
+        Ok((opening, self.versions.latest()))
+    }
+
+    fn publish_marked(
+        &self,
+        writer: &WriterToken,
+        mut pages: Pages,
+        base: Commit,
+        page_count: u32,
+    ) -> Result<Option<Appended>> {
         let have_checksums = self.stamp(&mut pages, base, page_count)?;
         let next = Commit {
             sequence: base.sequence + 1,

@@ -306,6 +306,7 @@ impl Database {
             counter: 0,
             guid: request.guid.unwrap_or_else(Guid::random),
             recovery_fork: Guid::random(),
+            opening: Guid::NIL,
             name: request.name.clone(),
             epoch: 1,
             clean: false,

@@ -39,7 +39,7 @@ pub(crate) mod transaction;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use windlass_base::{FileId, Guid, PageNumber};
@@ -71,6 +71,8 @@ pub struct Database {
     name: String,
     guid: Guid,
     recovery_fork: Guid,
+    /// Identity of this opening, once something was committed in it.
+    opening: OnceLock<Guid>,
     shared: Arc<Shared>,
     data: DataFiles,
     log: Log,
@@ -117,6 +119,7 @@ impl Database {
             name: header.name.clone(),
             guid: header.guid,
             recovery_fork: header.recovery_fork,
+            opening: OnceLock::new(),
             data,
             log,
             dirty: Arc::new(DirtyPages::new(shared.options.schedulers)),

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use windlass_base::Guid;
 
 use crate::error::{EngineError, Result};
 use crate::files::DataFiles;
@@ -65,6 +66,11 @@ impl StoredHeader {
             database: header.name.clone(),
             reason: "it was closed".to_owned(),
         });
+    }
+
+    /// Sets the identity of the opening that the next header contains.
+    pub(super) fn opens(&self, opening: Guid) {
+        self.header.lock().opening = opening;
     }
 
     /// Sets the differential base that the next header contains.

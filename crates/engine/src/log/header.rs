@@ -61,6 +61,8 @@ pub(crate) struct Header {
     pub(crate) guid: Guid,
     /// Identity of its history since it was created or last restored: within it, LSNs only grow.
     pub(crate) recovery_fork: Guid,
+    /// Identity of the last opening with a commit, which page 1 of a SQLite database has as its mark; nil if none.
+    pub(crate) opening: Guid,
     pub(crate) name: String,
     pub(crate) epoch: u32,
     /// Set by a clean close, when the pool has no pages and the log has nothing to replay.
@@ -94,6 +96,7 @@ impl Header {
         out.u64(self.counter);
         out.guid(self.guid);
         out.guid(self.recovery_fork);
+        out.guid(self.opening);
         out.text(self.name.as_bytes());
         out.u32(self.epoch);
         out.u8(u8::from(self.clean));
@@ -163,6 +166,7 @@ impl Header {
             counter: input.u64()?,
             guid: input.guid()?,
             recovery_fork: input.guid()?,
+            opening: input.guid()?,
             name: String::from_utf8(input.text()?.to_vec()).ok()?,
             epoch: input.u32()?,
             clean: input.u8()? != 0,
@@ -294,6 +298,7 @@ mod tests {
             counter: 3,
             guid: Guid::from_stored([4; 16]),
             recovery_fork: Guid::from_stored([7; 16]),
+            opening: Guid::from_stored([8; 16]),
             name: "näme".to_owned(),
             epoch: 2,
             clean: true,

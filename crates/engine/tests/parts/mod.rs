@@ -81,9 +81,15 @@ pub(crate) fn numbers() -> impl FnMut(u32) -> u32 {
     }
 }
 
+/// The content of a page, without the mark that the engine has put into the first.
 pub(crate) fn read(database: &Arc<Database>, page: u32) -> Result<Vec<u8>, EngineError> {
     let mut content = vec![0; PAGE_BYTES];
     database.begin_read().read_page(at(page), &mut content)?;
+    if page == 1 {
+        let fill = content[21];
+        content[72..92].fill(fill);
+        windlass_base::page::checksum::stamp(&mut content);
+    }
     Ok(content)
 }
 
