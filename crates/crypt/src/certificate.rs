@@ -395,6 +395,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_key_that_openssl_encrypts_by_default_is_read() {
+        // `openssl req -x509 -newkey rsa` of OpenSSL 3.0 encrypts it with triple DES.
+        let key = include_bytes!("key-of-openssl-3.0.pem");
+        let password = Passphrase::new("correct-horse".to_owned());
+        PrivateKey::read(key, Some(&password)).unwrap();
+        let wrong = Passphrase::new("wrong".to_owned());
+        let refused = PrivateKey::read(key, Some(&wrong));
+        assert!(matches!(refused, Err(Error::Password { .. })));
+    }
+
+    #[test]
     fn a_certificate_and_its_key_go_through_files() {
         let identity = Identity::create("CN is escaped, \"so\" it is", 30).unwrap();
         let password = Passphrase::new("p\u{e9}ss".to_owned());

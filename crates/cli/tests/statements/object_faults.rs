@@ -51,6 +51,24 @@ fn a_store_that_is_busy_or_loses_connections_is_asked_again() {
 }
 
 #[test]
+fn a_redirection_is_not_followed() {
+    let (place, server) = place();
+    let url = server.url("a.bak");
+    assert_eq!(backup(&place, &server, &[&url], &[]).code, Some(0));
+    let other = Server::start();
+    other.put("a.bak", &server.content("a.bak").expect("an object"));
+    for method in ["HEAD", "GET"] {
+        let to = format!("http://127.0.0.1:{}/bucket/a.bak", other.port());
+        server.fail(fault(method, "", 9, Action::Redirect(to)));
+        let run = run(&place, &server, &["verify", &url]);
+        assert_eq!(run.code, Some(1), "{method}: {} {}", run.out, run.err);
+        assert!(run.err.contains("307"), "{}", run.err);
+        assert_eq!(other.requests(), [""; 0], "{method}");
+        server.forgive();
+    }
+}
+
+#[test]
 fn a_completion_whose_answer_is_lost_is_recognized_by_what_is_there() {
     let (place, server) = place();
     // Repeated, the completion of an upload is answered with 412 or, with FORMAT, 404.

@@ -28,6 +28,8 @@ pub(crate) enum Action {
     CutAnswer,
     /// Never answered.
     Hang,
+    /// Answered with another address.
+    Redirect(String),
     /// Another object takes the place of the requested one before the request is done.
     Replace(Vec<u8>),
 }
@@ -150,6 +152,15 @@ impl Server {
             .env("NO_PROXY", "127.0.0.1")
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// No request fails from now on.
+    pub(crate) fn forgive(&self) {
+        self.state().faults.clear();
+    }
+
     pub(crate) fn fail(&self, fault: Fault) {
         self.state().faults.push(fault);
     }
@@ -215,12 +226,16 @@ impl Server {
         }
         request.body = vec![0; length];
         reader.read_exact(&mut request.body).ok()?;
+        let cuts = matches!(action, Some(Action::CutAnswer));
         let answer = match action {
             Some(Action::Hang) => {
                 std::thread::sleep(Duration::from_secs(600));
                 return Some(false);
             }
             Some(Action::Refuse(status, code)) => Answer::error(status, code),
+            Some(Action::Redirect(to)) => {
+                Answer::error(307, "TemporaryRedirect").with("location", to)
+            }
             Some(Action::LoseAnswer) => {
                 self.state().answer(&request);
                 return Some(false);
@@ -232,7 +247,6 @@ impl Server {
             }
             _ => self.state().answer(&request),
         };
-        let cuts = matches!(action, Some(Action::CutAnswer));
         let is_head = request.method == "HEAD";
         let mut headers = answer.headers;
         headers.push(("x-amz-request-id", "R4711".to_owned()));

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use http::header::{HeaderValue, IF_NONE_MATCH};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService,
 };
 use object_store::path::Path;
 use object_store::{BackoffConfig, ClientOptions, RetryConfig};
@@ -54,9 +54,7 @@ impl Stores {
         // Connecting registers timers with the runtime.
         let _entered = runtime()?.enter();
         let failed = |error: object_store::Error| super::failure::reported(&error);
-        let client = ReqwestConnector::default()
-            .connect(&options)
-            .map_err(failed)?;
+        let client = client(access.is_plain(&url.authority))?;
         let store = |creates, retry| {
             let connector = Connector {
                 client: client.clone(),
@@ -85,6 +83,26 @@ impl Stores {
             key: Path::parse(&url.key).map_err(io::Error::other)?,
         })
     }
+}
+
+/// A client that follows no redirection: it would take the session's token, and the data, to whatever host the
+/// answer names.
+fn client(is_plain: bool) -> io::Result<HttpClient> {
+    let client = reqwest::Client::builder()
+        .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")))
+        .read_timeout(STALL_TIMEOUT)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(reqwest::redirect::Policy::none())
+        .http1_only()
+        .https_only(!is_plain)
+        // As object_store's own: lengths are those of the object.
+        .no_gzip()
+        .no_brotli()
+        .no_zstd()
+        .no_deflate()
+        .build()
+        .map_err(io::Error::other)?;
+    Ok(HttpClient::new(client))
 }
 
 fn builder(url: &ObjectUrl, access: &Access) -> AmazonS3Builder {
