@@ -76,12 +76,16 @@ impl Page {
         if offset < crate::page::HEADER_BYTES {
             return None;
         }
-        let end = PAGE_BYTES - 2 * usize::from(slots);
+        let end = PAGE_BYTES.saturating_sub(2 * usize::from(slots));
         self.bytes.get(offset..end.max(offset))
     }
 }
 
 fn damage(header: PageHeader<'_>, page: &[u8]) -> Option<String> {
+    let slots = usize::from(header.slots());
+    if crate::page::HEADER_BYTES + 2 * slots > PAGE_BYTES {
+        return Some(format!("its {slots} slots do not fit on a page"));
+    }
     if header.has_checksum() {
         let (found, expected) = (header.checksum(), page_checksum(page));
         let differs = || format!("its checksum is {found:#010x}, computed {expected:#010x}");
@@ -119,5 +123,29 @@ impl Allocation {
         let at = PFS_AT + (id.page % PFS_PAGES) as usize;
         let state = self.page.as_ref().map(|page| page.fields().u8(at));
         Ok(state.is_none_or(|state| state & PFS_ALLOCATED != 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_with_more_slots_than_fit_is_damaged() {
+        let id = PageId { file: 1, page: 9 };
+        for slots in [4049_u16, 4096, 4097, u16::MAX] {
+            let mut bytes = vec![0; PAGE_BYTES];
+            bytes[0x16..0x18].copy_from_slice(&slots.to_le_bytes());
+            let damage = damage(PageHeader::new(&bytes), &bytes);
+            assert!(
+                damage.as_ref().is_some_and(|why| why.contains("slots")),
+                "{slots}: {damage:?}"
+            );
+            let page = Page { id, bytes, damage };
+            assert!((0..slots).all(|slot| page.record(slot).is_none_or(<[u8]>::is_empty)));
+        }
+        let mut bytes = vec![0; PAGE_BYTES];
+        bytes[0x16..0x18].copy_from_slice(&4048_u16.to_le_bytes());
+        assert_eq!(damage(PageHeader::new(&bytes), &bytes), None);
     }
 }
