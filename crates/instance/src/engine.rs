@@ -212,6 +212,11 @@ impl EngineDatabases {
         self.open(&request)
     }
 
+    /// Whether this process has the database of a catalog entry open.
+    pub(crate) fn is_open(&self, record: &DatabaseRecord) -> bool {
+        self.open.map().contains_key(&record.name.to_lowercase())
+    }
+
     /// Opens a database that is not registered yet.
     pub(crate) fn open(&mut self, request: &OpenDatabase) -> Result<Arc<Database>, Failure> {
         if !request.log_path.exists() {

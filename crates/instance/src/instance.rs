@@ -9,12 +9,13 @@ use std::sync::Arc;
 use windlass_base::message::table;
 use windlass_base::{Guid, Moment};
 use windlass_catalog::{
-    Catalog, DatabaseRecord, DatabaseState, Drive, Error as CatalogError, Origin, RestoreRecord,
-    ServerOption,
+    Catalog, DatabaseRecord, DatabaseState, Drive, Error as CatalogError, FileRecord, Origin,
+    RestoreRecord, ServerOption,
 };
 use windlass_codec::Compression;
 use windlass_crypt::VaultKey;
-use windlass_engine::Database;
+use windlass_engine::storage::RealFileSystem;
+use windlass_engine::{Database, LogIdentity};
 
 use crate::engine::{EngineDatabases, file_records};
 use crate::names::{Drives, absolute, logical_name};
@@ -62,6 +63,9 @@ pub struct Instance {
     pub(crate) service_key: Option<VaultKey>,
     pub(crate) engines: EngineDatabases,
 }
+
+/// Why a file that the log does not name stands against opening its database.
+const FORGOTTEN: &str = "it was added to the database, but the log does not know it: the log is a copy of before, as are the files that it names";
 
 impl Instance {
     /// Opens the instance in `folder` and creates it if necessary; without a folder, creates an instance
@@ -309,11 +313,35 @@ impl Instance {
     /// Opens a database of the page engine, if it is not open, and sees to it that the catalog lists all of its
     /// files: a process may have been killed after it added one.
     pub(crate) fn engine(&mut self, record: &DatabaseRecord) -> Result<Arc<Database>, Failure> {
+        self.refuse_forgotten_files(record)?;
         let database = self.engines.database(record)?;
         if let Err(error) = self.note_files(record, &database) {
             tracing::warn!("the files of '{}' were not noted: {error}", record.name);
         }
         Ok(database)
+    }
+
+    /// Files are added, never removed: a log that knows fewer than the catalog is a copy of before, and so are
+    /// the files that it knows.
+    pub(crate) fn refuse_forgotten_files(&self, record: &DatabaseRecord) -> Result<(), Failure> {
+        let log = record.log_path.as_ref();
+        let Some(log) = log.filter(|_| record.database_id >= 0 && !self.engines.is_open(record))
+        else {
+            return Ok(());
+        };
+        // A log that cannot be read is reported when the database is opened.
+        let Ok(Some(found)) = LogIdentity::of(&RealFileSystem, log) else {
+            return Ok(());
+        };
+        let files = self.catalog.files(record.database_id)?;
+        let known: Vec<FileRecord> = files.into_iter().filter(|file| !file.is_log).collect();
+        match known.get(found.data_paths.len()) {
+            None => Ok(()),
+            Some(forgotten) => {
+                let path = forgotten.path.display();
+                Err(table::files_do_not_match(path, FORGOTTEN).into())
+            }
+        }
     }
 
     /// Stores the list of a database's files in the catalog, if it has changed.

@@ -72,6 +72,7 @@ impl Session {
         if record.log_path.is_some() {
             let limit = self.settings.lock_timeout.unwrap_or_default();
             let cancel = self.cancel_flag();
+            self.instance.refuse_forgotten_files(record)?;
             let engines = &mut self.instance.engines;
             let database = engines.waiting(limit, cancel, |engines| engines.database(record))?;
             if let Err(error) = self.instance.note_files(record, &database) {

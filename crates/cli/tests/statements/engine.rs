@@ -263,3 +263,32 @@ BACKUP DATABASE x TO DISK = 'D:\\x.bak'",
     }
     place.succeed(&["export", "x", "--to", "new.db", "--instance", &instance]);
 }
+
+#[test]
+fn files_of_before_one_was_added_are_refused() {
+    let place = Place::new();
+    let add = "ALTER DATABASE own ADD FILE (NAME = b, FILENAME = 'd:\\b.ndf')";
+    succeed(
+        &place,
+        "CREATE DATABASE own ON (NAME = a, FILENAME = 'd:\\a.mdf') LOG ON (NAME = l, FILENAME = 'd:\\l.ldf')",
+    );
+    let kept = ["a.mdf", "l.ldf"].map(|name| (name, std::fs::read(place.path(name)).expect(name)));
+    succeed(&place, add);
+    let present =
+        ["a.mdf", "l.ldf"].map(|name| (name, std::fs::read(place.path(name)).expect(name)));
+    let put = |files: &[(&str, Vec<u8>)]| {
+        for (name, content) in files {
+            std::fs::write(place.path(name), content).expect(name);
+        }
+    };
+    put(&kept);
+    let backup = "BACKUP DATABASE own TO DISK = 'd:\\temp\\own.bak'";
+    for script in [backup, "USE own"] {
+        let run = sql(&place, script);
+        assert_eq!(run.code, Some(1), "{script}: {}", run.err);
+        assert!(run.numbers().contains(&5173), "{script}: {}", run.err);
+        assert!(run.err.contains("b.ndf"), "{}", run.err);
+    }
+    put(&present);
+    succeed(&place, backup);
+}
