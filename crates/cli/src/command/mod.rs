@@ -13,6 +13,7 @@ pub(crate) mod repack;
 pub(crate) mod restore;
 pub(crate) mod signing_key;
 pub(crate) mod sql;
+mod sqlcmd;
 pub(crate) mod sqlserver;
 pub(crate) mod tune;
 pub(crate) mod verify;

@@ -11,6 +11,7 @@ use windlass_instance::{BatchEnd, Session};
 use windlass_tsql::batch;
 
 use super::Outcome;
+use super::sqlcmd::{Script, Words};
 use crate::cancel::{self, Waiting};
 use crate::output::{Console, message_line};
 use lines::{Line, Lines};
@@ -19,7 +20,7 @@ use lines::{Line, Lines};
 pub(crate) fn run(
     session: &mut Session,
     waiting: Waiting,
-    stops_on_error: bool,
+    words: &mut Words,
     console: &mut Console,
 ) -> Outcome {
     let mut lines = match Lines::new(waiting, session.cancel_flag()) {
@@ -35,7 +36,7 @@ pub(crate) fn run(
     let mut prompt = Prompt {
         session,
         waiting,
-        stops_on_error,
+        words,
         typed: Typed::default(),
         is_leaving: false,
     };
@@ -52,7 +53,7 @@ pub(crate) fn run(
 struct Prompt<'a> {
     session: &'a mut Session,
     waiting: Waiting,
-    stops_on_error: bool,
+    words: &'a mut Words,
     typed: Typed,
     /// Whether the input ended once with unsent text.
     is_leaving: bool,
@@ -81,12 +82,39 @@ impl Prompt<'_> {
         match line.trim().to_ascii_lowercase().as_str() {
             ":quit" | ":exit" | "quit" | "exit" => return Some(Outcome::Succeeded),
             ":reset" => self.typed = Typed::default(),
-            _ => self.typed.push(&line),
+            _ if self.typed.is_word(&line) => return self.follow(&line, console),
+            _ => match self.words.filled(&line) {
+                Ok(line) => self.typed.push(&line),
+                Err(name) => {
+                    message_line(&format!("error: the variable '{name}' is not defined."));
+                    return self.unless_typed(Outcome::Misused);
+                }
+            },
         }
         match self.typed.is_complete() {
             true => self.send(lines, console),
             false => None,
         }
+    }
+
+    /// Follows one of sqlcmd's words. A person stays at the prompt after a mistake.
+    fn follow(&mut self, line: &str, console: &mut Console) -> Option<Outcome> {
+        let number = u32::try_from(self.typed.lines)
+            .unwrap_or(0)
+            .saturating_add(1);
+        let mut script = Script::new(self.session, console, self.words);
+        script.pending = std::mem::take(&mut self.typed.text);
+        let outcome = script.word(line, number, 0);
+        self.typed.text = script.pending;
+        self.typed.lines = self.typed.text.lines().count();
+        match outcome {
+            Some(Outcome::Misused) => self.unless_typed(Outcome::Misused),
+            outcome => outcome,
+        }
+    }
+
+    fn unless_typed(&self, outcome: Outcome) -> Option<Outcome> {
+        (self.waiting == Waiting::Pipe).then_some(outcome)
     }
 
     /// Discards the input and reports it.
@@ -130,7 +158,7 @@ impl Prompt<'_> {
         let ran = typed.run(self.session, console);
         let is_over = cancel::is_terminated()
             || ran.is_cancelled && self.waiting == Waiting::Pipe
-            || ran.end == BatchEnd::Failed && self.stops_on_error;
+            || ran.end == BatchEnd::Failed && self.words.stops_on_error;
         is_over.then_some(Outcome::Failed)
     }
 }
@@ -153,6 +181,16 @@ impl Typed {
         self.text.push_str(line);
         self.text.push('\n');
         self.lines += 1;
+    }
+
+    /// Whether the next line is one of sqlcmd's words.
+    fn is_word(&self, line: &str) -> bool {
+        let with_line = format!("{}{line}", self.text);
+        line.trim_start().starts_with([':', '!'])
+            && matches!(
+                batch::pieces(&with_line).last(),
+                Some(batch::Piece::Word { .. })
+            )
     }
 
     /// Whether the last line is a real `GO`, not one within a string or a comment.

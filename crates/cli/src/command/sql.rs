@@ -4,13 +4,13 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 
 use windlass_base::message::table;
-use windlass_instance::{BatchEnd, Session};
-use windlass_tsql::batch;
+use windlass_instance::{Identity, Session};
 
+use super::sqlcmd::{Script, Words};
 use super::{Outcome, misused, prompt, reported, session};
 use crate::args::{Common, SqlArguments};
 use crate::cancel::Waiting;
-use crate::output::{Console, Layout, message_line};
+use crate::output::{Console, Layout, Style, message_line};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
@@ -19,14 +19,31 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
     } else {
         Layout::Table
     };
-    let mut console = Console::for_scripts(common.json, layout);
+    let style = Style {
+        separator: arguments
+            .separator
+            .clone()
+            .unwrap_or_else(|| " ".to_owned()),
+        is_trimmed: arguments.trim,
+        has_headings: arguments.headers != Some(-1),
+    };
+    let mut console = Console::for_scripts(common.json, layout).with_style(style);
     let Some(mut session) = session(common, &mut console) else {
         return Outcome::Failed;
     };
+    if let Err(reason) = check_names(session.instance().identity(), arguments) {
+        return misused(&reason);
+    }
     if !prepare(&mut session, arguments, &mut console) {
         return Outcome::Failed;
     }
-    let stops = arguments.stop_on_error;
+    let mut words = Words::default();
+    words.stops_on_error = arguments.stop_on_error;
+    words.keeps_references = arguments.keep_references;
+    words.severity_min = arguments.severity;
+    for (name, value) in &arguments.variable {
+        words.set(name, value);
+    }
     let is_typed = arguments.query.is_empty() && arguments.input.is_empty();
     let waiting = if is_typed && std::io::stdin().is_terminal() {
         Waiting::Terminal
@@ -34,20 +51,53 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
         Waiting::Pipe
     };
     let outcome = if is_typed {
-        prompt::run(&mut session, waiting, stops, &mut console)
+        prompt::run(&mut session, waiting, &mut words, &mut console)
     } else {
         let queries = arguments.query.iter().map(Input::Text);
         let files = arguments.input.iter().map(Input::File);
         all(queries.chain(files), |input| match input {
-            Input::Text(text) => script(&mut session, text, stops, &mut console),
-            Input::File(path) => file(&mut session, path, stops, &mut console),
+            Input::Text(text) => script(&mut session, text, &mut words, &mut console),
+            Input::File(path) => file(&mut session, path, &mut words, &mut console),
         })
     };
     session.close(&mut console);
     match outcome {
         // A person at the prompt sees the errors and continues.
-        Outcome::Succeeded if console.has_failed() && waiting == Waiting::Pipe => Outcome::Failed,
+        Outcome::Succeeded if waiting == Waiting::Pipe => words.outcome(&console),
         outcome => outcome,
+    }
+}
+
+/// Refuses names that sqlcmd's options give, unless they are those of this instance and user.
+fn check_names(identity: &Identity, arguments: &SqlArguments) -> Result<(), String> {
+    if let Some(server) = &arguments.server {
+        let own = [
+            ".",
+            "(local)",
+            "localhost",
+            &identity.server,
+            &identity.machine,
+        ];
+        if !own.iter().any(|own| own.eq_ignore_ascii_case(server)) {
+            return Err(format!(
+                "-S {server}: this is '{}', and no other server is reached. --instance names the folder of an \
+                 instance",
+                identity.server
+            ));
+        }
+    }
+    match &arguments.user {
+        Some(user) if !user.eq_ignore_ascii_case(&identity.user) => {
+            return Err(format!(
+                "-U {user}: everything runs as the user of the process, '{}'. Omit it",
+                identity.user
+            ));
+        }
+        _ => {}
+    }
+    match &arguments.password {
+        Some(_) => Err("-P: there are no passwords. Omit it".to_owned()),
+        None => Ok(()),
     }
 }
 
@@ -103,7 +153,7 @@ fn attach(
 fn file(
     session: &mut Session,
     path: &Path,
-    stops_on_error: bool,
+    words: &mut Words,
     console: &mut Console,
 ) -> Option<Outcome> {
     let mut bytes = Vec::new();
@@ -120,7 +170,7 @@ fn file(
         return Some(Outcome::Failed);
     }
     match decode(&bytes) {
-        Some(text) => script(session, &text, stops_on_error, console),
+        Some(text) => script(session, &text, words, console),
         None => Some(misused(&format!(
             "{}: the script is neither UTF-8 nor UTF-16",
             path.display()
@@ -130,7 +180,7 @@ fn file(
 
 /// The text of a script: UTF-8 with or without a byte order mark, or UTF-16 with one, as saved by
 /// Windows.
-fn decode(bytes: &[u8]) -> Option<String> {
+pub(super) fn decode(bytes: &[u8]) -> Option<String> {
     let wide = |read: fn([u8; 2]) -> u16, bytes: &[u8]| {
         let units = bytes
             .chunks_exact(2)
@@ -151,21 +201,10 @@ fn decode(bytes: &[u8]) -> Option<String> {
 fn script(
     session: &mut Session,
     text: &str,
-    stops_on_error: bool,
+    words: &mut Words,
     console: &mut Console,
 ) -> Option<Outcome> {
-    for batch in batch::split(text) {
-        for _ in 0..batch.count {
-            let end = session.execute_batch(batch.text, batch.first_line, console);
-            let is_cancelled = session
-                .cancel_flag()
-                .load(std::sync::atomic::Ordering::Relaxed);
-            if is_cancelled || (stops_on_error && end == BatchEnd::Failed) {
-                return Some(Outcome::Failed);
-            }
-        }
-    }
-    None
+    Script::new(session, console, words).run(text)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use windlass_instance::{Column, Completed, Event, Progress, Sink, Value};
 use windlass_pipeline::Plan;
 
 use super::progress::Bar;
-use super::table::{Table, print_vertical};
+use super::table::{Style, Table, print_vertical};
 use super::{
     completed, json as as_json, message_json, message_line, message_text, result_json,
     result_json_piece, result_line,
@@ -29,6 +29,7 @@ pub(crate) enum Layout {
 pub(crate) struct Console {
     is_json: bool,
     layout: Layout,
+    style: Style,
     prints_plan: bool,
     /// Whether a summary line follows a long operation, as after plain commands.
     summarizes: bool,
@@ -37,6 +38,8 @@ pub(crate) struct Console {
     result: Option<Open>,
     results: u64,
     has_failed: bool,
+    /// The greatest severity so far.
+    worst: u8,
     /// The numbers of the errors so far.
     reported: BTreeSet<u32>,
     /// Whether standard output is reserved for T-SQL: text for people goes to standard error.
@@ -57,6 +60,7 @@ impl Console {
         Self {
             is_json,
             layout,
+            style: Style::default(),
             prints_plan: false,
             summarizes: true,
             counts_rows: false,
@@ -64,6 +68,7 @@ impl Console {
             result: None,
             results: 0,
             has_failed: false,
+            worst: 0,
             reported: BTreeSet::new(),
             is_script: false,
         }
@@ -76,6 +81,25 @@ impl Console {
             counts_rows: true,
             ..Self::new(is_json, layout)
         }
+    }
+
+    /// Prints tables in another style.
+    pub(crate) fn with_style(self, style: Style) -> Self {
+        Self { style, ..self }
+    }
+
+    /// The greatest severity of a message so far.
+    pub(crate) fn worst_severity(&self) -> u8 {
+        self.worst
+    }
+
+    /// Begins to look for the greatest severity anew; returns the one so far.
+    pub(crate) fn forget_worst(&mut self) -> u8 {
+        std::mem::take(&mut self.worst)
+    }
+
+    pub(crate) fn note_severity(&mut self, severity: u8) {
+        self.worst = self.worst.max(severity);
     }
 
     /// Prints plans too.
@@ -124,6 +148,7 @@ impl Console {
     pub(crate) fn message(&mut self, message: Message) {
         crate::service::alive();
         self.has_failed |= message.is_error();
+        self.note_severity(message.severity.0);
         if message.is_error() {
             self.reported.insert(message.number);
             self.bar.clear();
@@ -149,7 +174,7 @@ impl Console {
                 result_json_piece("[");
                 Open::Json(columns.to_vec(), 0)
             }
-            (false, Layout::Table) => Open::Table(Table::new(columns)),
+            (false, Layout::Table) => Open::Table(Table::new(columns, self.style.clone())),
             (false, Layout::Vertical) => Open::Vertical(columns.to_vec(), 0),
         });
     }

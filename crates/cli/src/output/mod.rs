@@ -12,4 +12,4 @@ pub(crate) use door::{
     finish, message_json, message_line, message_text, printed, result_bytes, result_json,
     result_json_piece, result_line, result_text, standard_error,
 };
-pub(crate) use table::Table;
+pub(crate) use table::{Style, Table};

@@ -13,10 +13,31 @@ const ROWS_MEASURED: usize = 1000;
 /// Maximum column width; longer texts extend beyond it.
 const WIDTH_MAX: usize = 256;
 
+/// How a table is printed.
+#[derive(Debug, Clone)]
+pub(crate) struct Style {
+    /// Between two columns.
+    pub(crate) separator: String,
+    /// Whether columns are as wide as their values.
+    pub(crate) is_trimmed: bool,
+    pub(crate) has_headings: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self {
+            separator: " ".to_owned(),
+            is_trimmed: false,
+            has_headings: true,
+        }
+    }
+}
+
 /// Prints a result set as it arrives, with the widths of its first rows.
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
+    style: Style,
     waiting: Vec<Vec<String>>,
     /// The width and alignment of each column, once rows are being printed.
     shapes: Option<Vec<Shape>>,
@@ -29,8 +50,9 @@ struct Shape {
 }
 
 impl Table {
-    pub(crate) fn new(columns: &[Column]) -> Self {
+    pub(crate) fn new(columns: &[Column], style: Style) -> Self {
         Self {
+            style,
             columns: columns.to_vec(),
             waiting: Vec::new(),
             shapes: None,
@@ -48,7 +70,7 @@ impl Table {
             Column::new(*heading, column_type)
         };
         let columns: Vec<Column> = headings.iter().enumerate().map(column).collect();
-        Self::new(&columns)
+        Self::new(&columns, Style::default())
     }
 
     pub(crate) fn row(&mut self, row: &[Value]) {
@@ -63,7 +85,7 @@ impl Table {
             }
         }
         match &self.shapes {
-            Some(shapes) => print_row(&row, shapes),
+            Some(shapes) => print_row(&row, shapes, &self.style),
             None => {
                 self.waiting.push(row);
                 if self.waiting.len() >= ROWS_MEASURED {
@@ -90,10 +112,12 @@ impl Table {
             .map(|column| visible(&column.name).into_owned())
             .collect();
         let rules: Vec<String> = shapes.iter().map(|shape| "-".repeat(shape.width)).collect();
-        print_row(&headings, &shapes);
-        print_row(&rules, &shapes);
+        if self.style.has_headings {
+            print_row(&headings, &shapes, &self.style);
+            print_row(&rules, &shapes, &self.style);
+        }
         for row in self.waiting.drain(..) {
-            print_row(&row, &shapes);
+            print_row(&row, &shapes, &self.style);
         }
         self.shapes = Some(shapes);
     }
@@ -120,13 +144,17 @@ impl Table {
     }
 }
 
-fn print_row(row: &[String], shapes: &[Shape]) {
+fn print_row(row: &[String], shapes: &[Shape], style: &Style) {
     let mut line = String::new();
     for (index, (cell, shape)) in row.iter().zip(shapes).enumerate() {
         if index > 0 {
-            line.push(' ');
+            line.push_str(&style.separator);
         }
-        let filling = " ".repeat(shape.width.saturating_sub(cell.chars().count()));
+        let missing = match style.is_trimmed {
+            true => 0,
+            false => shape.width.saturating_sub(cell.chars().count()),
+        };
+        let filling = " ".repeat(missing);
         if shape.is_number {
             line.push_str(&filling);
             line.push_str(cell);

@@ -286,11 +286,26 @@ pub(crate) fn engine_database(session: &mut Session, name: &str) -> Result<Arc<D
 }
 
 /// `ALTER DATABASE`
-pub(super) fn alter(session: &mut Session, alter: &AlterDatabase) -> Result<(), Failure> {
+pub(super) fn alter(
+    session: &mut Session,
+    alter: &AlterDatabase,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
     let name = match &alter.database {
         AlteredDatabase::Named(name) => name.text.clone(),
         AlteredDatabase::Current => session.current_database().to_owned(),
     };
+    if let Some(is_exclusive) = user_access(&alter.action) {
+        let record = known(session, &name)?;
+        if is_exclusive {
+            sink.message(table::stays_shared(&record.name));
+        }
+        return Ok(());
+    }
+    if is_simple_recovery(&alter.action) {
+        known(session, &name)?;
+        return Ok(());
+    }
     let database = engine_database(session, &name)?;
     match &alter.action {
         AlterDatabaseAction::Set(options) => options
@@ -309,6 +324,40 @@ pub(super) fn alter(session: &mut Session, alter: &AlterDatabase) -> Result<(), 
         AlterDatabaseAction::Other { text } => {
             Err(table::alter_database_not_supported(text).into())
         }
+    }
+}
+
+/// Every database here recovers as SIMPLE says.
+fn is_simple_recovery(action: &AlterDatabaseAction) -> bool {
+    let simple = DatabaseOption::Recovery(RecoveryModel::Simple);
+    matches!(action, AlterDatabaseAction::Set(options) if options.iter().all(|option| option.node == simple))
+}
+
+/// Whether `SET SINGLE_USER`, `RESTRICTED_USER` or `MULTI_USER` asks to keep others out; `None` for
+/// another action.
+fn user_access(action: &AlterDatabaseAction) -> Option<bool> {
+    let AlterDatabaseAction::Other { text } = action else {
+        return None;
+    };
+    let upper = text.to_ascii_uppercase();
+    let words: Vec<&str> = upper.split_whitespace().collect();
+    let (access, rest) = match words.as_slice() {
+        // Nothing waits for others.
+        ["SET", "RECOVERY", "SIMPLE", rest @ ..] => ("MULTI_USER", rest),
+        ["SET", access, rest @ ..] => (*access, rest),
+        _ => return None,
+    };
+    let is_known = match rest {
+        [] | ["WITH", "ROLLBACK", "IMMEDIATE"] | ["WITH", "NO_WAIT"] => true,
+        ["WITH", "ROLLBACK", "AFTER", count] | ["WITH", "ROLLBACK", "AFTER", count, "SECONDS"] => {
+            count.parse::<u32>().is_ok()
+        }
+        _ => false,
+    };
+    match access {
+        "SINGLE_USER" | "RESTRICTED_USER" if is_known => Some(true),
+        "MULTI_USER" if is_known => Some(false),
+        _ => None,
     }
 }
 

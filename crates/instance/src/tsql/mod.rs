@@ -76,7 +76,7 @@ pub(crate) fn execute(
             integrity::check_database(session, dbcc, sink)
         }
         Statement::Dbcc(dbcc) => trace::execute(session, dbcc, sink),
-        Statement::AlterDatabase(alter) => engine::alter(session, alter),
+        Statement::AlterDatabase(alter) => engine::alter(session, alter, sink),
         Statement::Checkpoint { duration_seconds } => {
             engine::checkpoint(session, duration_seconds.as_ref(), sink)
         }
