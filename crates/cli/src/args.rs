@@ -339,10 +339,11 @@ pub(crate) struct VerifyArguments {
 const SQL_NOTES: &str = "\
 A batch ends with GO on a line of its own. At the prompt, :quit exits and :reset discards the input.
 BACKUP, RESTORE and related statements are T-SQL; any other SQL runs on the current database through
-SQLite, with sys and msdb attached. Of sqlcmd's words there are :r, :setvar, $(NAME), :on error, :exit(query). As with sqlcmd, a failed statement does not stop the script unless
--b is given.";
+SQLite, with sys and msdb attached. Of sqlcmd's words there are :r, :setvar, $(NAME), :on error,
+:exit(query). As with sqlcmd, a failed statement does not stop the script unless -b is given.";
 
 /// `windlass sql`
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
 #[derive(Debug, Args)]
 #[command(after_help = SQL_NOTES, disable_help_flag = true)]
 pub(crate) struct SqlArguments {

@@ -42,6 +42,7 @@ mod names;
 pub mod operation;
 mod outcome;
 mod overwriting;
+mod placed;
 pub mod presence;
 pub mod provenance;
 mod query;

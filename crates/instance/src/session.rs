@@ -17,7 +17,6 @@ use std::time::Duration;
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_tsql::ast::Statement;
-use windlass_tsql::error::ParseError;
 use windlass_tsql::parser::parse_batch;
 use windlass_tsql::span::Spanned;
 
@@ -25,9 +24,10 @@ use crate::event_log;
 use crate::failure::{AfterFailure, place};
 use crate::message_of::parse_message;
 use crate::operation::Trust;
+use crate::placed::{Placed, located};
 use crate::query::Queries;
 use crate::tsql::flow::Flow;
-use crate::{Environment, Event, Failure, Identity, Instance, Sink, Value, Variables, Which, tsql};
+use crate::{Environment, Failure, Identity, Instance, Sink, Value, Variables, Which, tsql};
 
 /// Maximum depth of batches that execute batches (`sp_executesql`, procedures).
 const NESTING_MAX: u32 = 32;
@@ -50,6 +50,9 @@ pub enum BatchEnd {
     Clean,
     /// At least one message was an error.
     Failed,
+    /// It asked for a session setting that there is not, and nothing of it ran. What follows in its script
+    /// relies on that setting.
+    Refused,
 }
 
 /// A session on an instance.
@@ -96,6 +99,8 @@ pub(crate) struct Settings {
     pub(crate) lock_timeout: Option<Duration>,
     /// `SET XACT_ABORT ON`
     pub(crate) aborts_transactions: bool,
+    /// `SET NOEXEC ON`
+    pub(crate) skips_statements: bool,
     /// `DBCC TRACEON (3004)`: backups of the page engine print their phases.
     pub(crate) traces_phases: bool,
     /// `DBCC TRACEON (3213)`: backups print their buffer configuration.
@@ -208,11 +213,15 @@ impl Session {
                 return BatchEnd::Failed;
             }
         };
-        if let Err((message, line)) = tsql::flow::check(&statements) {
-            let message = message.at_line(line.saturating_add(first_line.saturating_sub(1)));
+        if let Err(refusal) = tsql::check::check(&statements) {
+            let line = refusal.line.saturating_add(first_line.saturating_sub(1));
+            let message = refusal.message.at_line(line);
             self.last_error = message.number;
             sink.message(message);
-            return BatchEnd::Failed;
+            return match refusal.ends_script {
+                true => BatchEnd::Refused,
+                false => BatchEnd::Failed,
+            };
         }
         self.variables.clear();
         let mut end = self.execute_statements(&statements, first_line, sink);
@@ -283,8 +292,15 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<Variables, Failure> {
         self.refuse_nesting()?;
-        let statements = parse_batch(text)?;
-        tsql::flow::check(&statements).map_err(|(message, _)| Failure::from(message))?;
+        let statements = parse_batch(text).map_err(|error| {
+            let message = parse_message(&error);
+            match message.number == table::dbcc_not_supported().number {
+                // The batch around it relies on what is not supported.
+                true => Failure::ending(message),
+                false => Failure::from(message),
+            }
+        })?;
+        tsql::check::check(&statements).map_err(|refusal| Failure::ending(refusal.message))?;
         let place = self.queries.place();
         let procedure = self.procedure.take();
         let ran = self.execute_scope(&statements, variables, sink);
@@ -420,35 +436,6 @@ impl Session {
         if self.queries.roll_back_all() {
             sink.message(table::transaction_left_open());
         }
-    }
-}
-
-/// Adjusts a syntax error of a batch that starts on `first_line` of its script.
-///
-/// If the text itself contains the line number, as for invisible characters, it is adjusted too.
-fn located(error: ParseError, first_line: u32) -> ParseError {
-    let in_batch = format!("at line {},", error.line);
-    let mut error = error.moved_down(first_line.saturating_sub(1));
-    let in_script = format!("at line {},", error.line);
-    error.text = error.text.replace(&in_batch, &in_script);
-    error
-}
-
-/// A sink that sets the line of messages to that of their statement.
-struct Placed<'a> {
-    sink: &'a mut dyn Sink,
-    line: u32,
-    procedure: Option<Box<str>>,
-}
-
-impl Sink for Placed<'_> {
-    fn event(&mut self, event: Event<'_>) {
-        self.sink.event(match event {
-            Event::Message(message) => {
-                Event::Message(place(message, self.line, self.procedure.as_deref()))
-            }
-            other => other,
-        });
     }
 }
 

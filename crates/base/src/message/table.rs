@@ -372,6 +372,7 @@ texts! {
     file_deleted(file), "The file '{file}' was deleted.";
     file_left(file), "The file '{file}' was attached, not created by this instance; it was not deleted.";
     file_is_anothers(file, database, why), "'{file}' is not the file that was made for database '{database}': {why}. A MOVE that names it, with REPLACE, overwrites it.";
+    instance_made(folder), "There is no instance in '{folder}'; a new one is made.";
     part_is_anothers(file, database, why), "'{file}' is not the file that was made for database '{database}': {why}. A restore of single files replaces only the database's own. Move it away, or restore the whole database WITH MOVE and REPLACE.";
     file_left_to_others(file, why), "The file '{file}' was not deleted: {why}. If nobody needs it, delete it by hand.";
     file_written(file, database, path, bytes), "File '{file}' of database '{database}' was written to '{path}': {bytes} bytes.";
@@ -455,7 +456,7 @@ texts! {
     offload_by_configure(option), "Setting '{option}' by sp_configure is not supported. Use ALTER SERVER CONFIGURATION SET HARDWARE_OFFLOAD = ON (ACCELERATOR = QAT).";
     offload_not_enabled(), "HARDWARE_OFFLOAD = ON while 'hardware offload enabled' is 0 is not supported. Run EXEC sp_configure 'hardware offload enabled', 1 and RECONFIGURE first.";
     rebuild_log_not_supported(), "FOR ATTACH_REBUILD_LOG is not supported. A SQLite database has no log file to rebuild; use FOR ATTACH.";
-    renaming_not_supported(procedure), "EXEC {procedure} is not supported. Detach the database and attach it under its new name.";
+    renaming_not_supported(procedure), "EXEC {procedure} is not supported. For a table, write ALTER TABLE x RENAME TO y. Detach a database and attach it under its new name.";
     restore_of_log_alone(file), "A restore of the log file '{file}' alone is not supported. The log records which extents have changed; restore the whole database.";
     restore_of_parts_mixed(), "A restore of filegroups, or of pages together with files is not supported. Write PAGE = 'file:page, ...' once, or FILE = 'name' for each file; there are no filegroups.";
     restore_of_several_files(count), "A restore of a database of {count} files is not supported. A SQLite database is one file.";
@@ -463,7 +464,7 @@ texts! {
     restore_of_sqlite_parts(database), "A restore of parts of the SQLite file '{database}' is not supported. It is not known which pages of a SQLite file have changed since a backup; restore the whole file.";
     restore_over_engine(database), "A restore of a SQLite file over the page engine database '{database}' is not supported. Drop or detach it first, or restore under another name.";
     restore_over_sqlite_file(database), "A restore of a page engine database over the SQLite file '{database}' is not supported. Drop or detach it first, or restore under another name.";
-    set_value_not_supported(name), "SET {name} with this value is not supported. Omit the line: the session already behaves as with SQL Server's defaults.";
+    set_value_not_supported(name), "SET {name} with this value is not supported, and what follows may rely on it. The session behaves as with SQL Server's defaults: change the script to these, and omit the line.";
     several_backups_not_supported(), "A backup of several databases at once is not supported. Suspending databases for snapshots is not supported; back each one up.";
     several_logs_not_supported(), "More than one log file is not supported. A database has one log; give it their total size.";
     sql_server_recovery_not_supported(), "WITH NORECOVERY or STANDBY from a backup of SQL Server is not supported. Name the full backup and its differentials together, as the devices of one statement.";

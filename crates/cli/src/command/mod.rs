@@ -58,7 +58,7 @@ impl From<BatchEnd> for Outcome {
     fn from(end: BatchEnd) -> Self {
         match end {
             BatchEnd::Clean => Self::Succeeded,
-            BatchEnd::Failed => Self::Failed,
+            BatchEnd::Failed | BatchEnd::Refused => Self::Failed,
         }
     }
 }
@@ -111,14 +111,17 @@ pub(crate) fn existing_session(common: &Common, console: &mut Console) -> Option
 
 /// Whether the instance of the command line exists, if it names one; reports if it does not.
 pub(crate) fn is_there(common: &Common, console: &mut Console) -> bool {
-    let Some(folder) = common.instance.as_deref() else {
-        return true;
-    };
-    let is_there = !matches!(folder.join(FILE_NAME).try_exists(), Ok(false));
-    if !is_there {
+    let missing = missing_instance(common);
+    if let Some(folder) = missing {
         console.message(table::no_instance(folder.display()));
     }
-    is_there
+    missing.is_none()
+}
+
+/// The folder of the instance that the command line names, if there is none in it.
+pub(crate) fn missing_instance(common: &Common) -> Option<&Path> {
+    let folder = common.instance.as_deref()?;
+    matches!(folder.join(FILE_NAME).try_exists(), Ok(false)).then_some(folder)
 }
 
 /// As [`session`], for a command that may be a dry run: then on a copy of the instance's data.

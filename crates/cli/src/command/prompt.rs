@@ -157,8 +157,8 @@ impl Prompt<'_> {
         lines.remember(&typed.text);
         let ran = typed.run(self.session, console);
         let is_over = cancel::is_terminated()
-            || ran.is_cancelled && self.waiting == Waiting::Pipe
-            || ran.end == BatchEnd::Failed && self.words.stops_on_error;
+            || self.waiting == Waiting::Pipe && (ran.is_cancelled || ran.end == BatchEnd::Refused)
+            || ran.end != BatchEnd::Clean && self.words.stops_on_error;
         is_over.then_some(Outcome::Failed)
     }
 }
@@ -218,9 +218,13 @@ impl Typed {
         };
         for batch in batch::split(&self.text) {
             for _ in 0..batch.count {
-                if session.execute_batch(batch.text, batch.first_line, console) == BatchEnd::Failed
-                {
-                    ran.end = BatchEnd::Failed;
+                match session.execute_batch(batch.text, batch.first_line, console) {
+                    BatchEnd::Clean => {}
+                    BatchEnd::Failed => ran.end = BatchEnd::Failed,
+                    BatchEnd::Refused => {
+                        ran.end = BatchEnd::Refused;
+                        return ran;
+                    }
                 }
                 if cancel.load(Ordering::Relaxed) {
                     ran.is_cancelled = true;

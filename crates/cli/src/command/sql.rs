@@ -7,7 +7,7 @@ use windlass_base::message::table;
 use windlass_instance::{Identity, Session};
 
 use super::sqlcmd::{Script, Words};
-use super::{Outcome, misused, prompt, reported, session};
+use super::{Outcome, missing_instance, misused, prompt, reported, session};
 use crate::args::{Common, SqlArguments};
 use crate::cancel::Waiting;
 use crate::output::{Console, Layout, Style, message_line};
@@ -28,6 +28,10 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
         has_headings: arguments.headers != Some(-1),
     };
     let mut console = Console::for_scripts(common.json, layout).with_style(style);
+    // A mistyped name would else show an instance in which all is well.
+    if let Some(folder) = missing_instance(common) {
+        console.message(table::instance_made(folder.display()));
+    }
     let Some(mut session) = session(common, &mut console) else {
         return Outcome::Failed;
     };

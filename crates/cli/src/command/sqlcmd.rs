@@ -198,11 +198,11 @@ impl<'a> Script<'a> {
                 .execute_batch(&text, self.first_line, self.console);
             let counts = match self.words.severity_min {
                 Some(least) => self.console.worst_severity() >= least,
-                None => end == BatchEnd::Failed,
+                None => end != BatchEnd::Clean,
             };
             self.console.note_severity(worst_before);
             let is_cancelled = self.session.cancel_flag().load(Ordering::Relaxed);
-            (is_cancelled || self.words.stops_on_error && counts)
+            (is_cancelled || end == BatchEnd::Refused || self.words.stops_on_error && counts)
                 .then(|| self.words.ended(self.console))
         })
     }
@@ -246,7 +246,7 @@ impl<'a> Script<'a> {
                 _ => Some(wrong(number, "write :on error exit or :on error ignore")),
             },
             "quit" => Some(self.words.outcome(self.console)),
-            "exit" => self.exit(rest, number),
+            "exit" => Some(self.exit(rest, number)),
             "reset" => {
                 self.pending.clear();
                 None
@@ -327,22 +327,19 @@ impl<'a> Script<'a> {
     }
 
     /// `:exit`, `:exit()`, `:exit(query)`
-    fn exit(&mut self, rest: &str, number: u32) -> Option<Outcome> {
+    fn exit(&mut self, rest: &str, number: u32) -> Outcome {
         if rest.is_empty() {
-            return Some(self.words.outcome(self.console));
+            return self.words.outcome(self.console);
         }
         let Some(query) = rest
             .strip_prefix('(')
             .and_then(|rest| rest.strip_suffix(')'))
         else {
-            return Some(wrong(
-                number,
-                "write :exit, :exit() or :exit(query) on one line",
-            ));
+            return wrong(number, "write :exit, :exit() or :exit(query) on one line");
         };
         if query.trim().is_empty() {
             let stopped = self.send(1);
-            return Some(stopped.unwrap_or_else(|| self.words.outcome(self.console)));
+            return stopped.unwrap_or_else(|| self.words.outcome(self.console));
         }
         if self.pending.trim().is_empty() {
             self.first_line = number;
@@ -356,12 +353,12 @@ impl<'a> Script<'a> {
             .session
             .execute_batch(&text, self.first_line, &mut first);
         let code = match (end, first.value) {
-            (BatchEnd::Failed, None) => -100,
+            (BatchEnd::Failed | BatchEnd::Refused, None) => -100,
             (_, None) => -101,
             (_, Some(value)) => value.to_string().parse().unwrap_or(-102),
         };
         // An exit code has eight bits.
-        Some(Outcome::Checked((code & 0xFF) as u8))
+        Outcome::Checked((code & 0xFF) as u8)
     }
 }
 

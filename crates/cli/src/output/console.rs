@@ -93,7 +93,7 @@ impl Console {
         self.worst
     }
 
-    /// Begins to look for the greatest severity anew; returns the one so far.
+    /// Begins to look for the greatest severity from here on; returns the one so far.
     pub(crate) fn forget_worst(&mut self) -> u8 {
         std::mem::take(&mut self.worst)
     }

@@ -171,3 +171,42 @@ GO
     assert!(count >= 3, "{count} files");
     assert_eq!(rows(&place.path("app.db")), 400);
 }
+
+#[test]
+fn the_nightly_job_deletes_nothing_when_there_are_no_databases_or_one_is_not_online() {
+    let place = Place::new();
+    let folder = place.path("backup");
+    fs::create_dir(&folder).unwrap();
+    succeed(
+        &place,
+        "EXEC sp_attach_db 'app', 'd:\\app.db'
+EXEC sp_attach_db 'other', 'd:\\other.db'
+BACKUP DATABASE app TO DISK = 'd:\\backup\\app_old.bak'
+BACKUP DATABASE other TO DISK = 'd:\\backup\\other_old.bak'",
+    );
+    // Every backup is older than the oldest that stays.
+    let nightly = NIGHTLY.replace("DATEADD(day, -14, GETDATE())", "'2100-01-01'");
+    let typo = place.text("typo");
+    let run = place.sql_with(&["--json", "--instance", &typo], &nightly);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("There are no databases"), "{}", run.err);
+    assert!(run.err.contains("a new one is made"), "{}", run.err);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+    succeed(
+        &place,
+        "RESTORE DATABASE other FROM DISK = 'd:\\backup\\other_old.bak' WITH NORECOVERY, REPLACE",
+    );
+    let run = sql(&place, &nightly);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(
+        run.err.contains("1 of 2 databases were not backed up"),
+        "{}",
+        run.err
+    );
+    assert!(!run.err.contains("a new one is made"), "{}", run.err);
+    let log = run.results().pop().expect("the log");
+    assert_eq!(log[1]["name"], "other");
+    assert_eq!(log[1]["error"], "50000: The database is RESTORING.");
+    assert!(folder.join("other_old.bak").exists());
+    assert!(folder.join("app_old.bak").exists());
+}

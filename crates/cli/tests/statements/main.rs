@@ -66,3 +66,4 @@ mod stale_stripe;
 mod streams;
 mod support;
 mod terminal;
+mod unsupported;

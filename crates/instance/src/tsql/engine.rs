@@ -320,10 +320,8 @@ pub(super) fn alter(
             }
             add_files(session, &name, &database, files)
         }
-        AlterDatabaseAction::AddLogFiles { .. } => Err(table::add_log_not_supported().into()),
-        AlterDatabaseAction::Other { text } => {
-            Err(table::alter_database_not_supported(text).into())
-        }
+        // The batch is refused before it runs.
+        AlterDatabaseAction::AddLogFiles { .. } | AlterDatabaseAction::Other { .. } => Ok(()),
     }
 }
 
@@ -359,6 +357,10 @@ fn user_access(action: &AlterDatabaseAction) -> Option<bool> {
         "MULTI_USER" if is_known => Some(false),
         _ => None,
     }
+}
+
+pub(super) fn is_user_access(action: &AlterDatabaseAction) -> bool {
+    user_access(action).is_some()
 }
 
 fn set(database: &Database, option: DatabaseOption) -> Result<(), Failure> {

@@ -5,9 +5,7 @@
 
 use windlass_base::message::table;
 use windlass_base::{Message, Severity};
-use windlass_tsql::ast::{
-    DefineProcedure, RaiseError, Statement, Throw, TryCatch, Value as Written,
-};
+use windlass_tsql::ast::{RaiseError, Statement, Throw, TryCatch, Value as Written};
 use windlass_tsql::span::Spanned;
 
 use super::evaluate;
@@ -72,6 +70,10 @@ fn one(
     sink: &mut dyn Sink,
 ) -> Result<Flow, Failure> {
     match &statement.node {
+        // Only SET NOEXEC OFF is executed then.
+        other if session.settings.skips_statements && !matches!(other, Statement::SetOption(_)) => {
+            Ok(Flow::Next)
+        }
         Statement::Block(statements) => run(session, statements, sink),
         Statement::If(choice) => {
             let decided = evaluate::condition(session, &choice.condition);
@@ -393,110 +395,4 @@ fn shown(
         }
         _ => return None,
     })
-}
-
-/// What cannot be known to be wrong before the batch runs, but is wrong whatever runs: labels that do not
-/// exist, BREAK outside of a loop, variables that are declared twice.
-pub(crate) fn check(statements: &[Spanned<Statement>]) -> Result<(), (Message, u32)> {
-    let mut seen = Seen::default();
-    seen.look(statements, false)?;
-    seen.look_at_jumps()
-}
-
-#[derive(Default)]
-struct Seen {
-    labels: Vec<String>,
-    jumps: Vec<(String, u32)>,
-    variables: Vec<String>,
-    is_procedure: bool,
-}
-
-impl Seen {
-    fn look(
-        &mut self,
-        statements: &[Spanned<Statement>],
-        in_loop: bool,
-    ) -> Result<(), (Message, u32)> {
-        statements
-            .iter()
-            .try_for_each(|statement| self.look_at(statement, in_loop))
-    }
-
-    fn look_at(
-        &mut self,
-        statement: &Spanned<Statement>,
-        in_loop: bool,
-    ) -> Result<(), (Message, u32)> {
-        let line = statement.span.line;
-        match &statement.node {
-            Statement::Block(inner) => self.look(inner, in_loop),
-            Statement::If(choice) => {
-                self.look_at(&choice.then, in_loop)?;
-                match &choice.otherwise {
-                    Some(otherwise) => self.look_at(otherwise, in_loop),
-                    None => Ok(()),
-                }
-            }
-            Statement::While(repeated) => self.look_at(&repeated.body, true),
-            Statement::TryCatch(guard) => {
-                self.look(&guard.body, in_loop)?;
-                self.look(&guard.handler, in_loop)
-            }
-            Statement::DefineProcedure(procedure) => Self::look_at_procedure(procedure),
-            Statement::Use(_) if self.is_procedure => {
-                Err((table::not_in_procedure("a USE database statement"), line))
-            }
-            Statement::Break if !in_loop => Err((table::break_outside(), line)),
-            Statement::Continue if !in_loop => Err((table::continue_outside(), line)),
-            Statement::Label(label) => {
-                self.labels.push(label.text.clone());
-                Ok(())
-            }
-            Statement::Goto(label) => {
-                self.jumps.push((label.node.text.clone(), line));
-                Ok(())
-            }
-            Statement::Declare(declarations) => {
-                for declaration in declarations {
-                    self.declare(&declaration.variable.name, declaration.span.line)?;
-                }
-                Ok(())
-            }
-            Statement::DeclareTable { table, .. } => match &table.target.node {
-                windlass_tsql::ast::Target::Variable(name) => self.declare(&name.name, line),
-                windlass_tsql::ast::Target::Table(_) => Ok(()),
-            },
-            _ => Ok(()),
-        }
-    }
-
-    /// A procedure is a scope of its own, and stays in its database.
-    fn look_at_procedure(procedure: &DefineProcedure) -> Result<(), (Message, u32)> {
-        let mut own = Self {
-            is_procedure: true,
-            ..Self::default()
-        };
-        for parameter in &procedure.parameters {
-            own.declare(&parameter.variable.name, parameter.span.line)?;
-        }
-        own.look(&procedure.body, false)?;
-        own.look_at_jumps()
-    }
-
-    fn look_at_jumps(&self) -> Result<(), (Message, u32)> {
-        let unknown = |(label, _): &&(String, u32)| !self.labels.contains(label);
-        match self.jumps.iter().find(unknown) {
-            Some((label, line)) => Err((table::label_unknown(label), *line)),
-            None => Ok(()),
-        }
-    }
-
-    fn declare(&mut self, name: &str, line: u32) -> Result<(), (Message, u32)> {
-        let key = name.to_lowercase();
-        if self.variables.contains(&key) {
-            return Err((table::variable_declared_twice(name), line));
-        }
-        self.variables.push(key);
-        Ok(())
-    }
 }

@@ -10,6 +10,7 @@
 //! | `bind` | from an expression or query to typed trees and SQL; names, types, conversions |
 //! | `expression` | what operators and functions compute |
 //! | `program` | how SQLite calls the trees |
+//! | `check` | what keeps a batch from running |
 //! | `flow` | IF, WHILE, TRY and the like |
 //!
 //! Apart from the session, which parses batches, and [`DataType`](crate::DataType), only this module knows
@@ -17,6 +18,7 @@
 
 mod backup;
 pub(crate) mod bind;
+pub(crate) mod check;
 mod copied;
 pub(crate) mod cursor;
 mod database;
@@ -75,7 +77,10 @@ pub(crate) fn execute(
         Statement::Dbcc(dbcc @ Dbcc::CheckDatabase { .. }) => {
             integrity::check_database(session, dbcc, sink)
         }
-        Statement::Dbcc(dbcc) => trace::execute(session, dbcc, sink),
+        Statement::Dbcc(dbcc) => {
+            trace::execute(session, dbcc, sink);
+            Ok(())
+        }
         Statement::AlterDatabase(alter) => engine::alter(session, alter, sink),
         Statement::Checkpoint { duration_seconds } => {
             engine::checkpoint(session, duration_seconds.as_ref(), sink)

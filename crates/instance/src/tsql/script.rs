@@ -112,8 +112,9 @@ pub(super) fn set_option(session: &mut Session, set: &SetOption) -> Result<(), F
 fn set_one(session: &mut Session, name: &str, value: &SetOptionValue) -> Result<(), Failure> {
     let on = matches!(value, SetOptionValue::Switch(Switch::On));
     match (name, value) {
-        ("NOCOUNT", SetOptionValue::Switch(_)) => session.settings.hides_counts = on,
-        ("XACT_ABORT", SetOptionValue::Switch(_)) => session.settings.aborts_transactions = on,
+        ("NOCOUNT", _) => session.settings.hides_counts = on,
+        ("XACT_ABORT", _) => session.settings.aborts_transactions = on,
+        ("NOEXEC", _) => session.settings.skips_statements = on,
         ("LOCK_TIMEOUT", SetOptionValue::Value(value)) => {
             let millis = integer(&value_of(value, session)?)?;
             // -1 waits forever; for SQLite that is a very long time.
@@ -124,41 +125,63 @@ fn set_one(session: &mut Session, name: &str, value: &SetOptionValue) -> Result<
             session.settings.lock_timeout = Some(timeout);
             session.queries.set_lock_timeout(timeout)?;
         }
-        // These always hold.
-        (
-            "ANSI_NULLS"
-            | "ANSI_PADDING"
-            | "ANSI_WARNINGS"
-            | "ARITHABORT"
-            | "QUOTED_IDENTIFIER"
-            | "CONCAT_NULL_YIELDS_NULL"
-            | "ANSI_NULL_DFLT_ON"
-            | "ANSI_DEFAULTS",
-            SetOptionValue::Switch(Switch::On),
-        )
-        | (
-            "NUMERIC_ROUNDABORT"
-            | "IMPLICIT_TRANSACTIONS"
-            | "PARSEONLY"
-            | "NOEXEC"
-            | "FMTONLY"
-            | "CURSOR_CLOSE_ON_COMMIT"
-            | "ARITHIGNORE",
-            SetOptionValue::Switch(Switch::Off),
-        )
-        // SQLite isolates transactions fully, which satisfies every level.
-        | ("TRANSACTION ISOLATION LEVEL", _)
-        | ("DATEFIRST", SetOptionValue::Value(Written::Number(7)))
-        | ("ROWCOUNT" | "TEXTSIZE", SetOptionValue::Value(Written::Number(0 | -1))) => {}
-        ("DATEFORMAT", SetOptionValue::Words(words)) if words == "MDY" => {}
-        ("LANGUAGE", SetOptionValue::Words(words))
-            if words == "US_ENGLISH" || words == "ENGLISH" => {}
-        _ => {
-            return Err(table::set_value_not_supported(name)
-            .into());
-        }
+        // The others hold whatever they say: `is_followed`.
+        _ => {}
     }
     Ok(())
+}
+
+/// Whether the session behaves as `SET` of this value asks.
+pub(super) fn is_followed(name: &str, value: &SetOptionValue) -> bool {
+    match value {
+        SetOptionValue::Switch(Switch::On) => matches!(
+            name,
+            "NOCOUNT"
+                | "XACT_ABORT"
+                | "NOEXEC"
+                | "ANSI_NULLS"
+                | "ANSI_PADDING"
+                | "ANSI_WARNINGS"
+                | "ARITHABORT"
+                | "QUOTED_IDENTIFIER"
+                | "CONCAT_NULL_YIELDS_NULL"
+                | "ANSI_NULL_DFLT_ON"
+                | "ANSI_DEFAULTS"
+        ),
+        SetOptionValue::Switch(Switch::Off) => !matches!(
+            name,
+            "ANSI_NULLS"
+                | "ANSI_PADDING"
+                | "ANSI_WARNINGS"
+                | "ARITHABORT"
+                | "QUOTED_IDENTIFIER"
+                | "CONCAT_NULL_YIELDS_NULL"
+                | "ANSI_NULL_DFLT_ON"
+                | "ANSI_DEFAULTS"
+        ),
+        // SQLite isolates transactions fully, which satisfies every level.
+        SetOptionValue::Words(_) if name == "TRANSACTION ISOLATION LEVEL" => true,
+        SetOptionValue::Words(word) => is_default_word(name, word),
+        SetOptionValue::Value(Written::Text { text, .. }) => {
+            is_default_word(name, &text.to_uppercase())
+        }
+        SetOptionValue::Value(value) => match name {
+            "LOCK_TIMEOUT" => true,
+            "DATEFIRST" => *value == Written::Number(7),
+            "ROWCOUNT" | "QUERY_GOVERNOR_COST_LIMIT" => *value == Written::Number(0),
+            "TEXTSIZE" => matches!(value, Written::Number(0 | -1 | 2_147_483_647)),
+            _ => false,
+        },
+    }
+}
+
+fn is_default_word(name: &str, word: &str) -> bool {
+    match name {
+        "DATEFORMAT" => word == "MDY",
+        "LANGUAGE" => matches!(word, "US_ENGLISH" | "ENGLISH"),
+        "DEADLOCK_PRIORITY" => word == "NORMAL",
+        _ => false,
+    }
 }
 
 /// `WAITFOR DELAY 'hh:mm:ss'`

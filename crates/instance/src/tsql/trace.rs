@@ -3,7 +3,7 @@
 use windlass_base::message::table;
 use windlass_tsql::ast::{Dbcc, InformationMessages, Switch};
 
-use crate::{Failure, Session, Sink};
+use crate::{Session, Sink};
 
 /// Backups of the page engine print the time and work of each step.
 const PHASES: u32 = 3004;
@@ -15,11 +15,7 @@ const BUFFER_CONFIGURATION: u32 = 3213;
 const TO_CLIENT: u32 = 3604;
 const TO_ERROR_LOG: u32 = 3605;
 
-pub(super) fn execute(
-    session: &mut Session,
-    statement: &Dbcc,
-    sink: &mut dyn Sink,
-) -> Result<(), Failure> {
+pub(super) fn execute(session: &mut Session, statement: &Dbcc, sink: &mut dyn Sink) {
     let Dbcc::Trace {
         switch,
         flags,
@@ -28,13 +24,10 @@ pub(super) fn execute(
         messages,
     } = statement
     else {
-        return Err(table::dbcc_not_supported().into());
+        // The batch is refused before it runs.
+        return;
     };
     let is_on = *switch == Switch::On;
-    let known = [PHASES, BUFFER_CONFIGURATION, TO_CLIENT, TO_ERROR_LOG];
-    if let Some(unknown) = flags.iter().find(|flag| !known.contains(flag)) {
-        return Err(table::trace_flag_not_supported(unknown).into());
-    }
     for flag in flags {
         match *flag {
             PHASES => session.settings.traces_phases = is_on,
@@ -45,5 +38,10 @@ pub(super) fn execute(
     if *messages == InformationMessages::Shown {
         sink.message(table::dbcc_completed());
     }
-    Ok(())
+}
+
+/// The first of the flags that does nothing here.
+pub(super) fn unknown(flags: &[u32]) -> Option<&u32> {
+    let known = [PHASES, BUFFER_CONFIGURATION, TO_CLIENT, TO_ERROR_LOG];
+    flags.iter().find(|flag| !known.contains(flag))
 }
