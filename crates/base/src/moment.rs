@@ -61,6 +61,13 @@ impl Moment {
         )
     }
 
+    /// So many minutes later, or earlier.
+    #[must_use]
+    pub fn plus_minutes(self, minutes: i32) -> Self {
+        let span = jiff::Span::new().minutes(i64::from(minutes));
+        Self(self.0.saturating_add(span))
+    }
+
     /// The five bytes of the stored form.
     pub fn to_stored(self) -> [u8; 5] {
         let (date, time) = (self.0.date(), self.0.time());

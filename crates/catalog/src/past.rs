@@ -95,6 +95,19 @@ pub struct PastMedium {
 }
 
 impl PastBackup {
+    /// Converts its times to another time zone, given as quarter hours from UTC: so that those of backups from several
+    /// zones, or from both sides of a change to summer time, can be compared.
+    pub fn set_time_zone(&mut self, time_zone: i32) {
+        let minutes = time_zone.saturating_sub(self.time_zone).saturating_mul(15);
+        for at in [&mut self.started, &mut self.finished]
+            .into_iter()
+            .flatten()
+        {
+            *at = at.plus_minutes(minutes);
+        }
+        self.time_zone = time_zone;
+    }
+
     fn read(row: &Row<'_>) -> Result<Self, Error> {
         let doing = "reading the history";
         let text = |column: &str| -> Result<String, Error> {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use windlass_base::Moment;
 use windlass_catalog::provenance::{databases, distinct_names};
 use windlass_catalog::{DatabaseRecord, PastBackup, Provenance};
 
@@ -55,6 +56,14 @@ impl<'a> Standing<'a> {
     /// [`Standing::restorable`].
     pub fn newest(&self) -> Option<&'a PastBackup> {
         self.state.last().copied()
+    }
+}
+
+/// Converts the times of a history to the time zone of now: ages and gaps are counted from them.
+pub fn in_zone_of_now(past: &mut [PastBackup]) {
+    let (_, zone) = Moment::now();
+    for backup in past {
+        backup.set_time_zone(i32::from(zone));
     }
 }
 

@@ -8,7 +8,7 @@ use windlass_base::Moment;
 use windlass_catalog::{Catalog, DatabaseRecord, FILE_NAME};
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
-use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
+use windlass_instance::standing::{Restorable, Standing, in_zone_of_now, standings, tell_apart};
 use windlass_instance::{SERVICE_KEY_FILE, Session};
 
 use super::exposure::AHEAD;
@@ -168,6 +168,7 @@ fn databases(
 ) -> Result<(), windlass_catalog::Error> {
     let (databases, mut past) = (catalog.databases()?, catalog.past_backups(None)?);
     tell_apart(&mut past, &databases, machine);
+    in_zone_of_now(&mut past);
     let failures = catalog.failures()?;
     let standings = standings(&past, Some(looker), Now::here());
     for record in &databases {

@@ -4,7 +4,7 @@ use windlass_base::Moment;
 use windlass_catalog::PastBackup;
 use windlass_instance::presence::{Looker, Presence};
 use windlass_instance::retention::Now;
-use windlass_instance::standing::{standings, tell_apart};
+use windlass_instance::standing::{in_zone_of_now, standings, tell_apart};
 use windlass_instance::{Column, ColumnType, ResultSet, Value};
 
 use super::HistoryArguments;
@@ -59,6 +59,7 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
         let known: Vec<&str> = records.iter().map(|record| record.name.as_str()).collect();
         let known: Vec<&str> = known.into_iter().filter(is_asked).collect();
         tell_apart(&mut past, &records, machine);
+        in_zone_of_now(&mut past);
         let standings = standings(&past, Some(&mut looker), Now::here());
         let subjects = Subjects::new(standings, &known, rpo, None, now);
         gaps(&subjects).send(&mut console);

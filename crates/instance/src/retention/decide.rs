@@ -114,7 +114,7 @@ pub fn decide(
         .map(|own| {
             let is_future = |index: &usize| found.is_future(*index, now);
             let (future, own): (Vec<usize>, Vec<usize>) = own.into_iter().partition(is_future);
-            let kept = by_policy(&found, &own, policy, now.local);
+            let kept = by_policy(&found, &own, policy, now);
             ahead.extend(future);
             (own, kept)
         })
@@ -256,14 +256,18 @@ fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSe
 }
 
 /// The sets of one database that the policy keeps, with the reasons.
-fn by_policy(found: &Found<'_>, own: &[usize], policy: &Policy, now: Moment) -> Vec<Kept> {
+fn by_policy(found: &Found<'_>, own: &[usize], policy: &Policy, now: Now) -> Vec<Kept> {
     let mut kept = Vec::new();
     let mut points: Vec<(Moment, usize)> = Vec::new();
     for index in own {
         let Some(finished) = found.set(*index).finished else {
             continue;
         };
-        if policy.is_within(finished, now) {
+        let is_young = match found.sets[*index].times {
+            Some(times) => policy.is_young(times.finished, now.utc),
+            None => policy.is_within(finished, now.local),
+        };
+        if is_young {
             kept.push(Kept::for_itself(*index, "young enough"));
         }
         if found.chains.verdict(*index).is_ok() {
@@ -273,8 +277,9 @@ fn by_policy(found: &Found<'_>, own: &[usize], policy: &Policy, now: Moment) -> 
     let place = |index: usize| (found.sets[index].last_lsn, found.places[index]);
     // No empty one takes the place of one that holds something.
     points.sort_by_key(|(finished, index)| {
-        let holds = !found.sets[*index].is_empty;
-        std::cmp::Reverse((holds, *finished, place(*index)))
+        let set = &found.sets[*index];
+        let at = set.times.map(|times| times.finished);
+        std::cmp::Reverse((!set.is_empty, at, *finished, place(*index)))
     });
     let newest = found.chains.newest_among(own.iter().copied());
     if let Some(newest) = newest {

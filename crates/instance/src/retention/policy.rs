@@ -51,7 +51,14 @@ impl Policy {
         *self == Self::default()
     }
 
-    /// Whether a backup finished within `within_hours`.
+    /// Whether a backup finished within `within_hours`; both times are seconds since 1970. A local time would be wrong
+    /// by hours where the time zone, or summer time, is another one by now.
+    pub(crate) fn is_young(&self, finished: i64, now: i64) -> bool {
+        let hours = self.within_hours.map(i64::from);
+        hours.is_some_and(|hours| now.saturating_sub(finished) <= hours * 3600)
+    }
+
+    /// The same of a time whose zone was not recorded.
     pub(crate) fn is_within(&self, finished: Moment, now: Moment) -> bool {
         let Some(hours) = self.within_hours else {
             return false;

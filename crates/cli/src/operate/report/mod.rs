@@ -17,7 +17,7 @@ use std::path::Path;
 use windlass_base::Moment;
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
-use windlass_instance::standing::{standings, tell_apart};
+use windlass_instance::standing::{in_zone_of_now, standings, tell_apart};
 use windlass_io::output;
 use windlass_report::Table;
 
@@ -49,6 +49,7 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
         Err(error) => return failed(&error, &mut console),
     };
     tell_apart(&mut past, &known, &session.instance().identity().machine);
+    in_zone_of_now(&mut past);
     let known: Vec<&str> = known
         .iter()
         .map(|record| record.name.as_str())
