@@ -10,7 +10,7 @@
 //! SQLite database here; `source` has a registry for that.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -263,6 +263,72 @@ impl DirectFile {
 /// Those of the operating system; anything but a regular file.
 pub fn open_readable(path: &Path) -> io::Result<File> {
     open_regular(path, OpenOptions::new().read(true), OFlags::empty()).map(|(file, _)| file)
+}
+
+/// Reads a small text: of a regular file, or of a device such as `/dev/null`. Refuses a FIFO, whose other end might
+/// never be opened.
+///
+/// # Errors
+/// Those of the operating system; more than `bytes_max`; a FIFO; no UTF-8.
+pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.file_type().is_fifo() || metadata.file_type().is_socket() {
+        return Err(own::not_regular(&metadata));
+    }
+    let mut text = String::new();
+    file.take(bytes_max + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > bytes_max {
+        true => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has more than {bytes_max} bytes"),
+        )),
+        false => Ok(text),
+    }
+}
+
+/// Reads a file whole. Waits for what another program writes to a FIFO, as long as `waits`.
+///
+/// # Errors
+/// Those of the operating system; `Interrupted` if it did not wait any longer.
+pub fn read_whole(path: &Path, waits: &dyn Fn() -> bool) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    let mut bytes = Vec::new();
+    if !file.metadata()?.file_type().is_fifo() {
+        file.read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
+    let tick = rustix::time::Timespec {
+        tv_sec: 0,
+        tv_nsec: 200_000_000,
+    };
+    while waits() {
+        let mut polled = [rustix::event::PollFd::new(
+            &file,
+            rustix::event::PollFlags::IN,
+        )];
+        match rustix::event::poll(&mut polled, Some(&tick)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut some = [0; 64 << 10];
+        match file.read(&mut some) {
+            Ok(0) => return Ok(bytes),
+            Ok(count) => bytes.extend_from_slice(&some[..count]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::Interrupted.into())
 }
 
 /// Opens a regular file and refuses anything else. Never blocks, whatever kind of file it is.

@@ -36,7 +36,7 @@ pub mod secret;
 pub mod succession;
 
 pub use buffer::AlignedBuffer;
-pub use file::{Access, DirectFile, open_readable};
+pub use file::{Access, DirectFile, open_readable, read_text, read_whole};
 pub use pool::{BufferPool, PooledBuffer};
 pub use reserved::{Reserved, ZeroValid};
 

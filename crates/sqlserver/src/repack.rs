@@ -42,6 +42,8 @@ impl BackupFiles {
     pub fn open(paths: &[PathBuf]) -> Result<Self, Error> {
         let mut opened = Vec::new();
         for path in paths {
+            // It is read twice, and a FIFO might never be opened by another program.
+            windlass_io::open_readable(path).map_err(|error| Error::file(path, error))?;
             let input = FileInput::open(path).map_err(|error| Error::file(path, error))?;
             let outline = Outline::read(input).map_err(|error| Error::backup(path, error))?;
             opened.push((path.clone(), outline));

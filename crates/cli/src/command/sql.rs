@@ -164,7 +164,9 @@ fn file(
     let read = if path == Path::new("-") {
         std::io::stdin().lock().read_to_end(&mut bytes)
     } else {
-        std::fs::read(path).map(|read| {
+        let cancel = session.cancel_flag();
+        let waits = || !cancel.load(std::sync::atomic::Ordering::Relaxed);
+        windlass_io::read_whole(path, &waits).map(|read| {
             bytes = read;
             bytes.len()
         })

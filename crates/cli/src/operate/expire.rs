@@ -1,7 +1,9 @@
 //! `windlass expire`: retention on folders.
 
 use windlass_base::message::table;
-use windlass_instance::operation::{ExpireError, ExpireOptions, ExpiredMedia, Removal, Trust};
+use windlass_instance::operation::{
+    ExpireError, ExpireOptions, ExpireReport, ExpiredMedia, Removal, Trust,
+};
 use windlass_instance::retention::{Decision, FoundFile, FoundMedia, Policy};
 
 use super::{ExpireArguments, texts};
@@ -34,10 +36,7 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
         Err(ExpireError::History(error)) => return failed(&error, &mut console),
         Err(ExpireError::Cancelled) => return refused(table::aborted(), &mut console),
     };
-    let mut outcome = match report.is_damaged {
-        true => Outcome::Failed,
-        false => Outcome::Succeeded,
-    };
+    let mut outcome = outcome_of(&report, arguments.database.as_deref());
     let mut rows = Vec::new();
     let mut freed = 0;
     for ExpiredMedia {
@@ -76,6 +75,23 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
         false => table::bytes_would_be_freed(megabytes),
     });
     outcome
+}
+
+/// What the report means; a database without any backup is reported.
+fn outcome_of(report: &ExpireReport, database: Option<&str>) -> Outcome {
+    let is_named = |name: &str| database.is_none_or(|wanted| name.eq_ignore_ascii_case(wanted));
+    let mut sets = report.media.iter().flat_map(|found| &found.media.sets);
+    let is_absent = database.is_some() && !sets.any(|set| is_named(&set.of.name));
+    if is_absent {
+        let database = database.unwrap_or_default();
+        message_line(&format!(
+            "error: these folders hold no backup of '{database}'"
+        ));
+    }
+    match report.is_damaged || is_absent {
+        true => Outcome::Failed,
+        false => Outcome::Succeeded,
+    }
 }
 
 fn options<'a>(

@@ -28,6 +28,9 @@ const LEVEL: Level = Level::Info;
 /// The variable that gives this machine a name.
 const MACHINE_NAME: &str = "WINDLASS_MACHINE_NAME";
 
+/// Maximum length of a file.
+const BYTES_MAX: u64 = 1 << 20;
+
 const SYSTEM_FILE: &str = "/etc/windlass/config.toml";
 
 /// The content of a file.
@@ -167,7 +170,7 @@ fn user_file() -> Option<PathBuf> {
 impl Settings {
     fn read(&mut self, path: &Path, must_exist: bool) -> Result<(), Error> {
         let shown = path.display().to_string();
-        let text = match std::fs::read_to_string(path) {
+        let text = match windlass_io::read_text(path, BYTES_MAX) {
             Ok(text) => text,
             Err(error) if !must_exist && is_out_of_reach(path, &error) => {
                 self.files.push((path.to_owned(), false));

@@ -266,3 +266,55 @@ fn the_backup_of_an_empty_file_takes_the_place_of_none_that_holds_something() {
         }
     }
 }
+
+#[test]
+fn ages_are_counted_from_the_time_zone_in_which_a_backup_was_made() {
+    let place = place(&[]);
+    let run = |zone: &str, arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        let run = Run::of(&command.env("TZ", zone).output().expect("the program runs"));
+        assert_eq!(run.code, Some(0), "{arguments:?}: {}{}", run.out, run.err);
+        run
+    };
+    let east = "Pacific/Kiritimati";
+    for name in ["temp/1.bak", "temp/2.bak", "temp/3.bak"] {
+        fs::remove_file(place.path(name)).expect("it is there");
+    }
+    let backup = |zone, name| {
+        run(
+            zone,
+            &["backup", "app.db", "--to", name, "--instance", "instance"],
+        );
+    };
+    backup("UTC", "temp/1.bak");
+    backup(east, "temp/2.bak");
+    run(east, &["expire", "temp", "--erasefiles", "12h", "--delete"]);
+    assert_eq!(left(&place), ["1.bak", "2.bak"]);
+    for zone in [east, "UTC", "Pacific/Pago_Pago"] {
+        let gaps = ["history", "--rpo", "1h", "--json", "--instance", "instance"];
+        let out = run(zone, &gaps).out;
+        let rows: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        let row = &rows[0];
+        assert_eq!(row["gaps_over_rpo"], 0, "{zone}: {row}");
+        assert_eq!(row["longest_gap_minutes"], 0, "{zone}: {row}");
+        assert_eq!(row["minutes_since"], 0, "{zone}: {row}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_named_twice_has_its_files_once() {
+    let place = place(&[]);
+    std::os::unix::fs::symlink("temp", place.path("link")).expect("a link");
+    let expire = ["expire", "temp", "temp", "link", "--last", "1", "--delete"];
+    let run = place.succeed(&expire);
+    assert_eq!(left(&place), ["3.bak"], "{}", run.out);
+}
+
+#[test]
+fn a_database_of_which_there_is_no_backup_is_named() {
+    let place = place(&[]);
+    let run = expire(&place, &["--database", "typo"]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(run.err.contains("no backup of 'typo'"), "{}", run.err);
+    assert_eq!(left(&place).len(), 3);
+}

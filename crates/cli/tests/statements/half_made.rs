@@ -313,3 +313,18 @@ fn a_backup_that_is_killed_while_it_is_verified_waits_for_its_copy() {
     well(&place, &["copies", "--run", "--now"]);
     place.succeed(&["verify", "off/n.bak"]);
 }
+
+#[test]
+fn a_queued_copy_is_not_made_of_what_has_taken_the_place_of_its_source() {
+    let place = registered();
+    let (medium, folder) = (place.text("n.bak"), place.text("off"));
+    let command = format!("BACKUP DATABASE app TO DISK = '{medium}' WITH COPYTO = '{folder}'");
+    on(&place, &["sqlbackup", "-SQL", &command]);
+    std::fs::remove_file(&medium).expect("it is there");
+    place.succeed(&["backup", "other.db", "--to", "n.bak"]);
+    std::fs::create_dir(&folder).expect("a folder");
+    let run = on(&place, &["copies", "--run", "--now"]);
+    assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
+    assert!(run.err.contains("has replaced it"), "{}", run.err);
+    assert!(!place.path("off/n.bak").exists());
+}

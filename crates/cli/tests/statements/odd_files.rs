@@ -121,3 +121,53 @@ fn a_name_with_a_line_break_forges_no_line_of_a_listing() {
     assert_eq!(run.code, Some(1), "{}", run.out);
     assert!(run.numbers().contains(&50005), "{}", run.err);
 }
+
+#[test]
+fn a_fifo_in_place_of_settings_or_of_a_backup_is_refused_at_once() {
+    let place = Place::new();
+    fifo(&place.path("fifo"));
+    for arguments in [
+        &["--config", "fifo", "config"][..],
+        &["--config", "/dev/zero", "config"],
+        &["repack", "fifo", "--to", "x.bak"],
+    ] {
+        let run = run_at_once(place.command(arguments));
+        assert_ne!(run.code, Some(0), "{arguments:?}: {}", run.out);
+    }
+    let none = run_at_once(place.command(&["--config", "/dev/null", "config"]));
+    assert_eq!(none.code, Some(0), "{}", none.err);
+}
+
+#[test]
+fn a_script_from_a_fifo_is_waited_for_and_a_signal_ends_that() {
+    let place = Place::new();
+    fifo(&place.path("fifo"));
+    let mut waiting = place.command(&["sql", "-i", "fifo"]);
+    let waiting = waiting.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let start = |command: &mut Command| {
+        let child = command.spawn().expect("it starts");
+        std::thread::sleep(Duration::from_millis(700));
+        child
+    };
+    let mut child = start(waiting);
+    assert!(child.try_wait().expect("it can be asked").is_none());
+    std::fs::write(place.path("fifo"), "PRINT 'from afar'\n").expect("it listens");
+    let run = Run::of(&child.wait_with_output().expect("it ends"));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let told = [run.out, run.err].concat();
+    assert!(told.contains("from afar"), "{told}");
+
+    let mut child = start(waiting);
+    let ended = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(ended.expect("kill").success());
+    let begun = Instant::now();
+    while child.try_wait().expect("it can be asked").is_none() {
+        if begun.elapsed() > Duration::from_secs(30) {
+            child.kill().expect("it ends");
+            panic!("it waits on");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -115,3 +115,31 @@ fn another_user_is_refused_by_name_and_leaves_nothing_in_the_instance() {
     assert_eq!(run.code, Some(2), "{}", run.out);
     assert!(run.out.contains("never-backed-up"), "{}", run.out);
 }
+
+#[test]
+fn a_folder_that_cannot_be_read_is_no_empty_one() {
+    let Some(place) = place() else {
+        return;
+    };
+    let locked = place.path("locked");
+    std::fs::create_dir(&locked).expect("a folder");
+    // It is root's.
+    std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o700)).expect("a mode");
+    let drive = format!("d={}", place.path("").display());
+    for statement in [
+        "EXEC xp_dirtree 'd:\\locked', 1, 1",
+        "EXEC xp_delete_file 0, 'd:\\locked', 'bak', '2099-01-01'",
+    ] {
+        let arguments = ["sql", "--drive", &drive, "-Q", statement];
+        let run = run_as(&place, OWNER, &arguments);
+        let Some(run) = run else {
+            return;
+        };
+        assert!(
+            run.numbers().contains(&5120),
+            "{statement}: {}{}",
+            run.out,
+            run.err
+        );
+    }
+}

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use windlass_base::{Guid, Moment};
-use windlass_catalog::QueuedCopy;
+use windlass_catalog::{PastBackup, QueuedCopy};
 use windlass_device::DeviceAddress;
 use windlass_io::{directory, output, own};
 use windlass_pipeline::{MediaSet, key_file, key_file_for_copy};
@@ -43,8 +43,11 @@ pub fn run_queue(session: &mut Session, now: Moment) -> Vec<CopyOutcome> {
     let due = queued
         .into_iter()
         .filter(|copy| copy.next_attempt.is_none_or(|next| next <= now));
+    let past = session.instance.catalog().past_backups(None);
+    let past = past.unwrap_or_default();
     due.map(|copy| {
         let result = allow(session, &copy)
+            .and_then(|()| check_source(&copy.source, &past))
             .and_then(|()| make(&copy, session.makes_folders()).map_err(|error| error.to_string()));
         let catalog = session.instance.catalog_mut();
         let noted = match &result {
@@ -97,6 +100,27 @@ fn allow(session: &Session, copy: &QueuedCopy) -> Result<(), String> {
         );
     }
     overwriting::refuse_content(&copy.target).map_err(|error| error.to_string())
+}
+
+/// Refuses a source that holds no media any more that this instance has written to it: somebody has put another file
+/// there since the copy was queued.
+fn check_source(source: &Path, past: &[PastBackup]) -> Result<(), String> {
+    let is_here = |backup: &&PastBackup| {
+        let mut media = backup.media.iter();
+        media.any(|medium| Path::new(&medium.device) == source)
+    };
+    let mut written = past.iter().filter(is_here).peekable();
+    // What cannot be read fails when it is copied.
+    let (Some(_), Ok(found)) = (written.peek(), Headers::read(source)) else {
+        return Ok(());
+    };
+    match written.any(|backup| backup.media_set_guid == Some(found.media_set)) {
+        true => Ok(()),
+        false => Err(format!(
+            "'{}' holds other media than the backup that is to be copied: another program has replaced it",
+            source.display()
+        )),
+    }
 }
 
 /// Copies a file under a temporary name, syncs it, checks its headers, and renames it.

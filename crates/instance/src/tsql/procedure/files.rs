@@ -3,7 +3,7 @@
 //! They see and change only what is in the folders of mapped drives and in those that restores are confined to.
 
 use std::fs::{File, Metadata};
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use jiff::Timestamp;
@@ -147,7 +147,7 @@ fn list(
     shows_files: bool,
     rows: &mut Vec<Vec<Value>>,
 ) -> Result<(), Failure> {
-    for (path, is_folder) in entries(folder) {
+    for (path, is_folder) in entries(folder)? {
         if session.is_cancelled() {
             return Ok(());
         }
@@ -175,17 +175,27 @@ fn list(
     Ok(())
 }
 
-/// The files and folders in a folder, by name; links are left out.
-fn entries(folder: &Path) -> Vec<(PathBuf, bool)> {
-    let read = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut entries: Vec<(PathBuf, bool)> = read
-        .filter_map(|entry| {
-            let kind = entry.file_type().ok()?;
-            (kind.is_dir() || kind.is_file()).then(|| (entry.path(), kind.is_dir()))
-        })
-        .collect();
+/// The files and folders in a folder, by name; links are left out. One that is not there has none; one that cannot be
+/// read is no empty one.
+fn entries(folder: &Path) -> Result<Vec<(PathBuf, bool)>, Failure> {
+    let unread =
+        |error: std::io::Error| table::cannot_open_file(folder.display(), os_error(&error));
+    let read = match std::fs::read_dir(folder) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        read => read.map_err(unread)?,
+    };
+    let mut entries = Vec::new();
+    for entry in read {
+        let entry = entry.map_err(unread)?;
+        let kind = entry.file_type().map_err(unread)?;
+        if kind.is_dir() || kind.is_file() {
+            entries.push((entry.path(), kind.is_dir()));
+        }
+    }
     entries.sort();
-    entries
+    Ok(entries)
 }
 
 /// `xp_create_subdir 'folder'`
@@ -219,7 +229,7 @@ fn delete(session: &mut Session, arguments: &Arguments<'_>) -> Result<(), Failur
     }
     let mut folders = vec![folder.clone()];
     if with_folders {
-        let inner = entries(&folder).into_iter();
+        let inner = entries(&folder)?.into_iter();
         folders.extend(
             inner
                 .filter(|(_, is_folder)| *is_folder)
@@ -228,7 +238,7 @@ fn delete(session: &mut Session, arguments: &Arguments<'_>) -> Result<(), Failur
     }
     let extension = extension.trim_start_matches('.');
     for folder in folders {
-        for (path, is_folder) in entries(&folder) {
+        for (path, is_folder) in entries(&folder)? {
             if session.is_cancelled() {
                 return Ok(());
             }
