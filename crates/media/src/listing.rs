@@ -49,6 +49,8 @@ pub struct Listing {
     filemarks: Vec<u64>,
     /// Whether the last of them is bad although the set before it is good.
     needs_filemark: bool,
+    /// Whether the family ends with the filemark after its last set.
+    is_closed: bool,
     block_bytes: u32,
 }
 
@@ -66,6 +68,11 @@ impl Listing {
     /// append keeps it in any case.
     pub fn complete_sets(&self) -> u16 {
         (self.filemarks.len().saturating_sub(1) / 2) as u16
+    }
+
+    /// Whether no set can follow the last one unseen, whatever is damaged before it.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     /// Where to append after the first `sets` finished sets.
@@ -95,6 +102,7 @@ impl Listing {
             trouble: None,
             filemarks: vec![reader.first_filemark],
             needs_filemark: false,
+            is_closed: false,
             block_bytes: reader.identity.block_bytes,
         };
         let rest = Rest::find(reader);
@@ -105,6 +113,8 @@ impl Listing {
                 return listing;
             }
         }
+        let behind = rest.mark.offset + u64::from(listing.block_bytes);
+        listing.is_closed = rest.unclosed.is_none() && behind == reader.family.len();
         if let Some(marks) = rest.unclosed {
             listing.filemarks.extend(marks);
             listing.needs_filemark = true;

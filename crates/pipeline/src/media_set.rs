@@ -54,6 +54,11 @@ impl Family {
         self.header.family_number
     }
 
+    fn trouble(&self) -> Option<(&str, &MediaError)> {
+        let trouble = self.listing.trouble.as_ref()?;
+        Some((&*self.device, trouble))
+    }
+
     pub(crate) fn set(&self, position: u16) -> Option<&SetListing> {
         self.listing.sets.get(usize::from(position).checked_sub(1)?)
     }
@@ -436,15 +441,15 @@ impl MediaSet {
         names.join(", ")
     }
 
-    /// A problem after the last complete set of a family: an interrupted append, or damage.
+    /// The first problem of a family outside of the content of its sets: an interrupted append, or damage.
     pub fn trouble(&self) -> Option<(&str, &MediaError)> {
-        self.families.iter().find_map(|family| {
-            family
-                .listing
-                .trouble
-                .as_ref()
-                .map(|trouble| (&*family.device, trouble))
-        })
+        self.families.iter().find_map(Family::trouble)
+    }
+
+    /// The same, of the families in which a set may follow the last one that was found.
+    pub fn trouble_behind(&self) -> Option<(&str, &MediaError)> {
+        let mut open = self.families.iter();
+        open.find_map(|family| family.trouble().filter(|_| !family.listing.is_closed()))
     }
 }
 

@@ -344,6 +344,7 @@ messages! {
     50181, 10, emptied_database_read(file, backup, bytes), "Warning: '{file}' is empty (0 bytes), but {backup} holds {bytes} bytes of this database: its content is lost.";
     50182, 16, differential_less_protected(database, lack), "The differential backup of '{database}' is refused, because it is less protected than its base, the full backup: {lack}. (windlass backup --base-missing-ok makes the differential anyway.)";
     50183, 10, differential_less_protected_ignored(database, lack), "Warning: this differential of '{database}' is less protected than its base, the full backup: {lack}.";
+    50184, 10, appended_to_damage(device, trouble), "Warning: '{device}' is damaged: {trouble}. What it holds before this place of the new backup set may be lost: verify its earlier backup sets, and make a full backup to another file if one of them is still needed.";
     50200, 10, stays_shared(database), "Database '{database}' stays open to other programs: nobody was disconnected. A restore over it is refused while another program has it open (3101), and locks it from then on.";
     50220, 16, order_contradicted(one, other), "Nothing was restored: by its date, {one} is older than {other}, but by its LSN it is newer. The clock was set back between them, or the files of the database were put back from a copy without a restore, so which state is the newest cannot be told. Choose a set with --set N, or name only the media of the wanted one.";
 }

@@ -37,6 +37,7 @@ mod newest;
 mod object_faults;
 mod objects;
 mod odd_files;
+mod older_copies;
 mod operating;
 mod options;
 mod owners;

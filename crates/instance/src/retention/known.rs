@@ -52,6 +52,7 @@ fn unreadable(
         path: other.path,
         family,
         defect: Some(other.reason.clone()),
+        may_hide: true,
         sets: Vec::new(),
     };
     let is_it = |media: &&mut FoundMedia| media.media_set_guid == media_set_guid;

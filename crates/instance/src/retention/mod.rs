@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | [`Policy`] | what to keep: a number, an age, a grandfather-father-son scheme |
+//! | [`FoundMedia`] | what the files of a medium show together: its sets, and which file has the newest of them |
 //! | [`scan`] | finds the media in some folders, from their headers alone |
 //! | [`add_known`] | adds what the history knows of media that cannot be read |
 //! | [`decide`] | for each medium: keep or delete, and why |
@@ -17,6 +18,7 @@
 //! 5. Only files whose headers say that Windlass wrote them are deleted; unreadable files are kept.
 
 mod decide;
+mod found;
 mod known;
 mod policy;
 mod remove;
@@ -25,10 +27,9 @@ mod scan;
 mod tests;
 
 pub use decide::{Decision, decide};
+pub use found::{FoundFile, FoundMedia, FoundSet};
 pub use known::add_known;
 pub use policy::{Now, Policy, PolicyError};
 pub use remove::delete;
 pub(crate) use scan::scan_only;
-pub use scan::{
-    FoundFile, FoundMedia, FoundOther, FoundSet, Place, Scan, add_dependents, chain_sets, scan,
-};
+pub use scan::{FoundOther, Place, Scan, add_dependents, chain_sets, scan};

@@ -4,166 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use windlass_base::{Guid, Moment};
-use windlass_catalog::{PastBackup, Provenance};
+use windlass_base::Guid;
+use windlass_catalog::PastBackup;
 use windlass_device::DeviceAddress;
 use windlass_media::MediaError;
-use windlass_pipeline::{Error as PipelineError, MediaSet, PartlyFinished};
+use windlass_pipeline::{Error as PipelineError, MediaSet};
 
-use crate::chain::{ChainSet, Obstacle};
+use super::{FoundFile, FoundMedia, FoundSet};
+use crate::chain::ChainSet;
 use crate::names::is_own_side_file;
 use crate::provenance;
-
-/// The problem of media whose stripes contradict each other.
-const CONTRADICTIONS: &str = "its stripes or copies contain different backup sets";
 
 /// Why a file is no medium yet.
 const UNFINISHED: &str =
     "unfinished, by its name: a backup or restore writes it now, or was killed";
-
-/// A backup set on a medium.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundSet {
-    /// What it is based on, what is based on it, and why it cannot be restored.
-    pub chain: ChainSet,
-    pub of: Provenance,
-    pub started: Option<Moment>,
-    /// When it was finished; when it was started if it was not finished.
-    pub finished: Option<Moment>,
-    pub expires: Option<Moment>,
-    /// What it takes on its media.
-    pub stored_bytes: u64,
-}
-
-impl FoundSet {
-    /// Whether its end is on every family.
-    pub(crate) fn is_complete(&self) -> bool {
-        !matches!(
-            self.chain.obstacle,
-            Some(Obstacle::Incomplete | Obstacle::Partly(_))
-        )
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundFile {
-    pub path: PathBuf,
-    pub family: u16,
-    pub bytes: u64,
-    /// Why it cannot be read as a medium, or not to its end; `None` if it can.
-    pub defect: Option<String>,
-    /// The sets that it shows, as if it were all of its medium.
-    pub sets: Vec<FoundSet>,
-}
-
-/// A media set, with all of its files that were found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundMedia {
-    pub media_set_guid: Guid,
-    pub family_count: u16,
-    /// Its files, including mirrors and copies.
-    pub files: Vec<FoundFile>,
-    /// Its backup sets, in order, as all its files together show them.
-    pub sets: Vec<FoundSet>,
-    /// What is wrong with it. Sets before the problem may be complete.
-    pub trouble: Option<String>,
-    /// Whether its stripes or copies contain different sets.
-    pub has_contradictions: bool,
-    /// Whether it lacks sets that it holds according to the history.
-    pub lacks_known: bool,
-    /// It is outside the folders: examined for dependencies, but always kept.
-    pub is_outside: bool,
-}
-
-impl FoundMedia {
-    /// Whether every family was found.
-    pub(crate) fn is_whole(&self) -> bool {
-        (1..=self.family_count).all(|number| self.files.iter().any(|file| file.family == number))
-    }
-
-    /// All its files, so that each of them is named once at least: in each of these lists there is one file
-    /// of each family.
-    pub(crate) fn copies(&self) -> Vec<Vec<DeviceAddress>> {
-        let of = |number| self.files.iter().filter(move |file| file.family == number);
-        let families = 1..=self.family_count;
-        let count = families.clone().map(|number| of(number).count()).max();
-        let copy = |index: usize| {
-            let named = |number| of(number).nth(index).or_else(|| self.best(number));
-            let files = families.clone().filter_map(named);
-            files.map(|file| DeviceAddress::disk(&file.path)).collect()
-        };
-        (0..count.unwrap_or(0)).map(copy).collect()
-    }
-
-    /// The first file of a family that can be read, else the first.
-    pub(crate) fn best(&self, family: u16) -> Option<&FoundFile> {
-        let mut own = self.files.iter().filter(|file| file.family == family);
-        let first = own.clone().next();
-        own.find(|file| file.defect.is_none()).or(first)
-    }
-
-    /// A file that cannot be read, of a family of which no other can.
-    pub(crate) fn torn(&self) -> Option<&FoundFile> {
-        let mut families = (1..=self.family_count).filter_map(|number| self.best(number));
-        families.find(|file| file.defect.is_some())
-    }
-
-    /// Why none of its sets can be restored.
-    fn obstacle(&self) -> Option<Obstacle> {
-        let count = self.family_count;
-        let text = || format!("not all of its {count} stripes were found");
-        (!self.is_whole()).then(|| Obstacle::Media(text()))
-    }
-
-    /// Puts together what its files say of its sets. A set that one of them lacks cannot be restored from them;
-    /// those before it can.
-    fn settle(&mut self) {
-        let is_intact = |family| {
-            let mut own = self.files.iter().filter(|file| file.family == family);
-            own.any(|file| file.defect.is_none())
-        };
-        // An intact copy says more than a damaged one.
-        let counted = self.files.iter();
-        let counted = counted.filter(|file| file.defect.is_none() || !is_intact(file.family));
-        let counted: Vec<&FoundFile> = counted.collect();
-        let guids = |file: &FoundFile| -> Vec<Guid> {
-            let sets = file.sets.iter();
-            sets.map(|set| set.chain.set_guid).collect()
-        };
-        let count = counted.iter().map(|file| file.sets.len()).max();
-        let sets = (0..count.unwrap_or(0)).filter_map(|place| joined(&counted, place));
-        let sets = sets.collect();
-        let mut lists = counted.iter().map(|file| guids(file));
-        let first = lists.next();
-        self.has_contradictions = lists.any(|other| Some(other) != first);
-        self.sets = sets;
-        if self.has_contradictions {
-            self.trouble
-                .get_or_insert_with(|| CONTRADICTIONS.to_owned());
-        }
-    }
-}
-
-/// A set as some files of one medium show it.
-fn joined(files: &[&FoundFile], place: usize) -> Option<FoundSet> {
-    let shown = files.iter().filter_map(|file| file.sets.get(place));
-    let set = shown.min_by_key(|set| !set.is_complete())?;
-    let has = |file: &&&FoundFile| {
-        let own = file.sets.get(place);
-        own.is_some_and(|own| own.is_complete() && own.chain.set_guid == set.chain.set_guid)
-    };
-    let mut set = set.clone();
-    let name = |file: &&FoundFile| file.path.display().to_string();
-    let finished = files.iter().find(has).map(name);
-    let unfinished = files.iter().find(|file| !has(file)).map(name);
-    if let (Some(finished), Some(unfinished)) = (finished, unfinished) {
-        set.chain.obstacle = Some(Obstacle::Partly(PartlyFinished {
-            finished,
-            unfinished,
-        }));
-    }
-    Some(set)
-}
 
 /// The place of a set: index of its medium, and index on it.
 pub type Place = (usize, usize);
@@ -225,7 +79,14 @@ pub(crate) fn scan_only(
     let mut media: BTreeMap<Guid, FoundMedia> = BTreeMap::new();
     let mut damaged = Vec::new();
     let mut others = Vec::new();
+    let mut listed = BTreeSet::new();
     for folder in folders {
+        // A folder that is named twice, or through a link, has its files once.
+        if let Ok(folder) = folder.canonicalize()
+            && !listed.insert(folder)
+        {
+            continue;
+        }
         let mut paths = Vec::new();
         let named = |error: io::Error| {
             io::Error::new(error.kind(), format!("'{}': {error}", folder.display()))
@@ -404,6 +265,7 @@ fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
             family: header.family_number,
             bytes: bytes.len(),
             defect: damage.map(|(_, damage)| damage.to_string()),
+            may_hide: set.trouble_behind().is_some(),
             sets: sets.collect(),
         }],
         sets: Vec::new(),
@@ -485,7 +347,7 @@ mod tests {
         assert_eq!(found.media.len(), 3);
 
         let striped = found.media.iter().find(|media| media.family_count == 2);
-        let devices = striped.unwrap().copies().remove(0);
+        let devices = striped.unwrap().copies(0).remove(0);
         let names: Vec<String> = devices.into_iter().map(|device| device.name).collect();
         assert_eq!(names, [at("inside/1"), at("inside/2")]);
 

@@ -92,6 +92,7 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
                     family,
                     bytes: 1,
                     defect: None,
+                    may_hide: false,
                     sets: Vec::new(),
                 })
                 .collect(),

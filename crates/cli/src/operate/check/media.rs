@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use windlass_catalog::Provenance;
 use windlass_instance::chain::{Chains, is_newer};
 use windlass_instance::provenance::named_databases;
-use windlass_instance::retention::{self, FoundOther, Scan};
+use windlass_instance::retention::{self, FoundMedia, FoundOther, Place, Scan};
 
 use super::verdict::{Reason, State, Subject, Verdict};
 use super::{Limits, is_asked, rest};
@@ -70,6 +70,7 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
             let reason = Reason::new(State::Warning, "backups-lost", text);
             subject.reasons.push(reason.numbered(count));
         }
+        subject.reasons.extend(hidden(group, &places, &scan.media));
         subject.counts.push(("backups", group.len() as u64));
         subjects.push(subject);
     }
@@ -78,6 +79,20 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
     rest.counts.push(("other_files", scan.others.len() as u64));
     subjects.push(rest);
     Verdict { subjects }
+}
+
+/// Damage of a database's media behind the sets that they show: a newer one may be there, which a restore does not
+/// ignore.
+fn hidden(group: &[usize], places: &[Place], media: &[FoundMedia]) -> Option<Reason> {
+    let mut own = group.iter().map(|index| &media[places[*index].0]);
+    let (file, defect) = own.find_map(|media| {
+        let file = media.torn().filter(|file| file.may_hide)?;
+        Some((&file.path, file.defect.as_ref()?))
+    })?;
+    let file = file.display();
+    let text =
+        format!("'{file}' is damaged behind its backup sets, where a newer one may be: {defect}");
+    Some(Reason::new(State::Warning, "backups-lost", text).numbered(1))
 }
 
 /// The findings beside the databases that have backups.

@@ -6,13 +6,13 @@ use windlass_base::Moment;
 use windlass_base::message::table;
 use windlass_catalog::DatabaseRecord;
 use windlass_device::DeviceAddress;
-use windlass_pipeline::{MediaRequest, Overwrite};
+use windlass_pipeline::{MediaRequest, MediaSet, Overwrite};
 
 use super::{BackupOptions, Settled};
 use crate::names::absolute;
 use crate::operation::resolve;
 use crate::tag::Tags;
-use crate::{Failure, Session, overwriting};
+use crate::{Failure, Session, Sink, overwriting};
 
 /// Maximum number of mirrors, not counting the first copy.
 const MIRRORS_MAX: usize = 3;
@@ -80,6 +80,26 @@ pub(super) fn files(media: &MediaRequest) -> Vec<PathBuf> {
     files
         .map(|file| absolute(file).unwrap_or_else(|_| file.to_owned()))
         .collect()
+}
+
+/// Warns if the backup is appended to media that are damaged somewhere before its place.
+pub(super) fn warn_of_damage(media: &MediaRequest, sink: &mut dyn Sink) {
+    if media.overwrite != Overwrite::Append {
+        return;
+    }
+    let copies = std::iter::once(&media.devices).chain(&media.mirrors);
+    for device in copies.flatten().filter(|device| device.file().is_some()) {
+        // What cannot be opened is refused when it is written to.
+        let Ok(found) = MediaSet::open_any(std::slice::from_ref(device)) else {
+            continue;
+        };
+        let trouble = found
+            .trouble()
+            .filter(|(_, trouble)| !trouble.is_truncation());
+        if let Some((device, trouble)) = trouble {
+            sink.message(table::appended_to_damage(device, trouble));
+        }
+    }
 }
 
 /// Refuses two devices that are the same file: they would overwrite each other.

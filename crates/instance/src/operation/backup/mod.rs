@@ -177,6 +177,7 @@ impl BackupOperation<'_> {
         let (snapshot, integrity) = self.check(snapshot, depth, of_engine, sink)?;
         let kind = self.kind(base, &media, sink)?;
         self.check_space(&media, &*snapshot, sink)?;
+        media::warn_of_damage(&media, sink);
         let encryption = encryption(self.session, self.options)?;
         let request = BackupRequest {
             encryption,

@@ -210,9 +210,9 @@ impl Session {
             if decision.relied_on.is_empty() {
                 continue;
             }
-            let copies = media[medium].copies();
-            let states: Vec<String> = copies.iter().map(|copy| presence::state(copy)).collect();
             for place in decision.relied_on.iter().copied() {
+                let copies = media[medium].copies(place);
+                let states: Vec<String> = copies.iter().map(|copy| presence::state(copy)).collect();
                 let set = media[medium].sets[place].chain.set_guid;
                 let mut is_known = within_hours > 0;
                 for state in &states {

@@ -32,16 +32,15 @@ struct Copies {
 }
 
 impl Copies {
-    /// One file of each family: one that was not read yet, or else an intact one. `None` if a family has
+    /// One file of each family that holds the set: one that was not read yet, or else an intact one. `None` if a family has
     /// neither.
-    fn next<'a>(&self, media: &'a FoundMedia) -> Option<Vec<&'a FoundFile>> {
+    fn next<'a>(&self, media: &'a FoundMedia, place: usize) -> Option<Vec<&'a FoundFile>> {
         let choose = |number: u16| {
-            let mut own = media.files.iter().filter(|file| file.family == number);
-            let intact = own
-                .clone()
-                .find(|file| matches!(self.read.get(&file.path), Some(None)));
-            own.find(|file| !self.read.contains_key(&file.path))
-                .or(intact)
+            let own = media.holding(number, place);
+            let is_intact = |file: &&&FoundFile| matches!(self.read.get(&file.path), Some(None));
+            let mut unread = own.iter();
+            let unread = unread.find(|file| !self.read.contains_key(&file.path));
+            unread.or(own.iter().find(is_intact)).copied()
         };
         (1..=media.family_count).map(choose).collect()
     }
@@ -77,7 +76,7 @@ impl Session {
         let position = place + 1;
         let mut copies = Copies::default();
         let is_restorable = loop {
-            let Some(files) = copies.next(media) else {
+            let Some(files) = copies.next(media, place) else {
                 break false;
             };
             if files

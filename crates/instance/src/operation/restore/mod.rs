@@ -9,10 +9,11 @@
 //! | `parts`, `pages`, `files` | parts of a page engine database |
 //! | `recovery` | brings a database online without another set |
 //! | `registration` | what the instance's catalog knows of the database |
-//! | `newest` | which sets give the newest state |
+//! | `newest`, `copies` | which sets give the newest state; several files of one family |
 //!
 //! One flow serves both kinds of databases: a SQLite file is a set with one file.
 
+mod copies;
 mod engine;
 mod files;
 mod newest;

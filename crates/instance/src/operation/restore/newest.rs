@@ -15,6 +15,7 @@ use windlass_pipeline::MediaSet;
 use windlass_source::sqlite::RestoreProgress;
 use windlass_source::{engine, sqlite};
 
+use super::copies;
 use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer, rivals};
 use crate::names::absolute;
 use crate::operation::history::physical_name;
@@ -83,6 +84,8 @@ struct Inventory {
     damage: Vec<(String, String)>,
     /// Media whose header is all that can be read.
     without_sets: Vec<DeviceAddress>,
+    /// Copies of others, which are not needed.
+    copies: Vec<Message>,
 }
 
 impl Session {
@@ -162,24 +165,17 @@ impl Session {
 
 impl Inventory {
     fn of(devices: &[DeviceAddress]) -> Result<Self, Failure> {
-        let mut groups: Vec<(Guid, Vec<DeviceAddress>)> = Vec::new();
-        for device in devices {
-            let one = std::slice::from_ref(device);
-            let media = MediaSet::open_any(one)?;
-            let guid = media.header().media_set_guid;
-            match groups.iter_mut().find(|(known, _)| *known == guid) {
-                Some((_, group)) => group.push(device.clone()),
-                None => groups.push((guid, vec![device.clone()])),
-            }
-        }
         let mut inventory = Self {
             devices: Vec::new(),
             found: Vec::new(),
             chain: Vec::new(),
             damage: Vec::new(),
             without_sets: Vec::new(),
+            copies: Vec::new(),
         };
-        for (media, (media_set, group)) in groups.into_iter().enumerate() {
+        for (media, (media_set, group)) in copies::grouped(devices)?.into_iter().enumerate() {
+            let (group, copies) = copies::newest(group);
+            inventory.copies.extend(copies);
             let opened = MediaSet::open(&group)?;
             let sets = opened.sets();
             let damage = opened.trouble();
@@ -202,8 +198,10 @@ impl Inventory {
                 inventory.chain.push(chain);
                 inventory.found.push(Found { media, set });
             }
-            let damage = damage.map(|(device, trouble)| (device.to_owned(), trouble.to_string()));
-            inventory.damage.extend(damage);
+            let behind = opened.trouble_behind();
+            let behind = behind.filter(|(_, trouble)| !trouble.is_truncation());
+            let behind = behind.map(|(device, trouble)| (device.to_owned(), trouble.to_string()));
+            inventory.damage.extend(behind);
             inventory.devices.push(group);
         }
         Ok(inventory)
@@ -454,7 +452,7 @@ impl Inventory {
         };
         Newest {
             steps: steps.iter().map(step).collect(),
-            notes,
+            notes: self.copies.iter().cloned().chain(notes).collect(),
         }
     }
 
