@@ -417,7 +417,7 @@ fn a_file_that_is_not_what_was_scanned_is_not_deleted() {
 }
 
 #[test]
-fn copies_of_a_medium_that_hold_different_sets_need_a_look_and_all_their_sets_count() {
+fn an_older_copy_is_in_nobodys_way_and_copies_that_went_different_ways_need_a_look() {
     for (older, newer) in [("1.bak", "2.bak"), ("2.bak", "1.bak")] {
         let folder = tempfile::tempdir().unwrap();
         let media = folder.path().join("media");
@@ -429,8 +429,15 @@ fn copies_of_a_medium_that_hold_different_sets_need_a_look_and_all_their_sets_co
         assert!(!alike.has_contradictions && alike.trouble.is_none());
         back_up(folder.path(), newer, false);
         let [found] = scanned().try_into().unwrap();
-        assert!(found.has_contradictions && found.trouble.is_some());
+        assert!(!found.has_contradictions && found.trouble.is_none());
         assert_eq!((found.files.len(), found.sets.len()), (2, 2));
+        assert_eq!(
+            (found.holding(1, 0).len(), found.holding(1, 1).len()),
+            (2, 1)
+        );
+        back_up(folder.path(), older, false);
+        let [found] = scanned().try_into().unwrap();
+        assert!(found.has_contradictions && found.trouble.is_some());
         let decisions = decide(&[found], &Policy::default(), None, now());
         assert!(!decisions[0].goes);
     }
@@ -505,7 +512,7 @@ fn where_something_goes_what_stays_for_it_is_relied_on_and_nothing_else() {
 }
 
 #[test]
-fn a_set_that_is_unfinished_in_one_copy_is_unfinished() {
+fn a_set_that_is_unfinished_in_one_copy_is_held_by_the_other() {
     let folder = tempfile::tempdir().unwrap();
     let media = folder.path().join("media");
     std::fs::create_dir(&media).unwrap();
@@ -520,7 +527,13 @@ fn a_set_that_is_unfinished_in_one_copy_is_unfinished() {
         std::fs::write(shorter, &bytes[..bytes.len() / 2]).unwrap();
         let found = scanned();
         assert_eq!((found.files.len(), found.sets.len()), (2, 1));
-        assert!(!found.sets[0].is_complete());
+        assert!(found.sets[0].is_complete());
+        let holding: Vec<&Path> = found
+            .holding(1, 0)
+            .iter()
+            .map(|file| file.path.as_path())
+            .collect();
+        assert_eq!(holding, [longer.as_path()]);
     }
 }
 
