@@ -26,7 +26,7 @@ use crate::message_of::parse_message;
 use crate::operation::Trust;
 use crate::placed::{Placed, located};
 use crate::query::Queries;
-use crate::tsql::flow::Flow;
+use crate::tsql::flow::{Flow, Ran};
 use crate::{Environment, Failure, Identity, Instance, Sink, Value, Variables, Which, tsql};
 
 /// Maximum depth of batches that execute batches (`sp_executesql`, procedures).
@@ -34,15 +34,6 @@ const NESTING_MAX: u32 = 32;
 
 /// Errors that SQL Server finds when it compiles a batch: they end that batch, not the one around it.
 const CONFINED: &[u32] = &[137, 207, 208, 1087, 2715];
-
-/// What came of a batch within a statement.
-pub(crate) struct Ran {
-    pub(crate) variables: Variables,
-    /// The code of its RETURN.
-    pub(crate) return_code: Option<i64>,
-    /// The greatest severity of its errors; 0 without any.
-    pub(crate) worst: u8,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchEnd {

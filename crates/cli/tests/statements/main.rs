@@ -26,6 +26,7 @@ mod import;
 mod instance;
 mod integrity;
 mod keeping;
+mod lengths;
 mod locking;
 mod logging;
 mod losses;

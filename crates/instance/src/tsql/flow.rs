@@ -26,6 +26,15 @@ pub(crate) enum Flow {
     Ended,
 }
 
+/// What came of a batch within a statement.
+pub(crate) struct Ran {
+    pub(crate) variables: crate::Variables,
+    /// The code of its RETURN.
+    pub(crate) return_code: Option<i64>,
+    /// The greatest severity of its errors; 0 without any.
+    pub(crate) worst: u8,
+}
+
 /// The greatest severity that RAISERROR has without WITH LOG.
 const SEVERITY_MAX: i64 = 18;
 

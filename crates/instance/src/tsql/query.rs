@@ -10,7 +10,7 @@ use super::bind::{Assignments, Binder, Changed};
 use super::copied::{Executed, ROWS_MB_MAX};
 use super::evaluate::facts;
 use super::expression::eval::{Inputs, eval};
-use super::expression::{Bound, Facts};
+use super::expression::{Bound, Facts, StoredIn, store, type_of};
 use super::program::{Program, decode, encode, kept, stored};
 use super::temporary;
 use crate::message_of::engine_message;
@@ -279,7 +279,7 @@ fn insert(session: &mut Session, insert: &Insert, sink: &mut dyn Sink) -> Result
 fn rows_inserted(
     session: &mut Session,
     sql: &str,
-    types: &[DataType],
+    types: &[(StoredIn, DataType)],
     is_temporary: bool,
     rows: &[Vec<Value>],
 ) -> Result<u64, Failure> {
@@ -293,8 +293,8 @@ fn rows_inserted(
         let mut count = 0;
         for row in rows {
             let mut values = Vec::with_capacity(row.len());
-            for (value, ty) in row.iter().zip(types) {
-                let value = crate::convert(value, *ty, None)?;
+            for (value, (column, ty)) in row.iter().zip(types) {
+                let value = store(value, type_of(value), *ty, column)?;
                 values.push(match is_temporary {
                     true => encode(&value, *ty),
                     false => kept(&value)?,

@@ -11,10 +11,13 @@ use super::operator::infix;
 use super::query::BoundQuery;
 use super::table::Table;
 use super::{Binder, is_same, quoted};
-use crate::tsql::expression::Bound;
+use crate::tsql::expression::{Bound, StoredIn};
 use crate::{DataType, Failure};
 
 type Result<T> = std::result::Result<T, Failure>;
+
+/// Columns that keep values, with their types.
+type Kept = Vec<(StoredIn, DataType)>;
 
 /// A statement that changes rows.
 #[derive(Debug, Clone)]
@@ -83,7 +86,7 @@ impl Binder<'_> {
             InsertRows::Execute(_) => return Err(messages::internal_consistency().into()),
             InsertRows::Query(query) => {
                 let bound = self.query(query)?;
-                let rows = self.stored_rows(&bound, &chosen, table.is_temporary())?;
+                let rows = self.stored_rows(&bound, &chosen, &table)?;
                 format!("{with}{head} {rows}")
             }
         };
@@ -98,7 +101,7 @@ impl Binder<'_> {
         &mut self,
         insert: &Insert,
         width: usize,
-    ) -> Result<(String, Vec<DataType>, bool)> {
+    ) -> Result<(String, Kept, bool)> {
         let table = self.target(&insert.target.node)?;
         let chosen = chosen(&table, &insert.columns)?;
         if chosen.len() != width {
@@ -106,7 +109,10 @@ impl Binder<'_> {
         }
         let head = insert_head(&table, &chosen, &insert.columns);
         let marks = vec!["?"; width].join(", ");
-        let types = chosen.into_iter().map(|(_, ty)| ty).collect();
+        let columns = chosen.into_iter();
+        let types = columns
+            .map(|(name, ty)| (StoredIn::new(&table.sql, &name), ty))
+            .collect();
         let sql = format!("{head} VALUES ({marks})");
         Ok((sql, types, table.is_temporary()))
     }
@@ -116,18 +122,18 @@ impl Binder<'_> {
         &mut self,
         query: &BoundQuery,
         columns: &[(String, DataType)],
-        is_temporary: bool,
+        table: &Table,
     ) -> Result<String> {
         if query.outputs.len() != columns.len() {
             return Err(messages::values_do_not_match().into());
         }
         let alias = quoted(&self.alias());
         let mut values = Vec::new();
-        for (index, (output, (_, ty))) in query.outputs.iter().zip(columns).enumerate() {
+        for (index, (output, (column, ty))) in query.outputs.iter().zip(columns).enumerate() {
             let name = quoted(&output.shown_name(index));
             let value = self.leaf(format!("{alias}.{name}"), output.ty);
-            let value = value.converted(stored_type(*ty));
-            values.push(self.emit_kept(&value, is_temporary));
+            let value = value.stored_in(stored_type(*ty), &table.sql, column);
+            values.push(self.emit_kept(&value, table.is_temporary()));
         }
         // The condition keeps SQLite from reading ON as the start of an upsert.
         Ok(format!(
@@ -203,7 +209,7 @@ impl Binder<'_> {
             let before = self.expression(&column)?;
             value = infix(operator, before, value)?;
         }
-        let value = value.converted(stored_type(ty));
+        let value = value.stored_in(stored_type(ty), &table.sql, &name);
         let value = self.emit_kept(&value, table.is_temporary());
         Ok((quoted(&name), value))
     }
@@ -347,8 +353,7 @@ fn insert_head(
 /// What a value becomes before it is stored: SQLite's own types take values as they are.
 fn stored_type(ty: DataType) -> DataType {
     match ty {
-        DataType::Integer(crate::IntegerType::BigInt)
-        | DataType::Float
+        DataType::Float
         | DataType::Text { limit: None, .. }
         | DataType::Binary { limit: None, .. } => DataType::Variant,
         other => other,

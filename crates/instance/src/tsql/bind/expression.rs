@@ -170,6 +170,7 @@ impl Binder<'_> {
             value: Box::new(value),
             style: style.map(Box::new),
             on_failure,
+            column: None,
         };
         Ok(Bound::new(node, ty))
     }

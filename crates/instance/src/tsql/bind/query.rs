@@ -342,6 +342,7 @@ impl Binder<'_> {
                         value: Box::new(column),
                         style: None,
                         on_failure: windlass_tsql::ast::OnConversionFailure::Error,
+                        column: None,
                     },
                     *ty,
                 ),

@@ -64,6 +64,66 @@ pub(crate) fn convert_from(
     }
 }
 
+/// The column that keeps a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredIn {
+    table: String,
+    column: String,
+}
+
+impl StoredIn {
+    /// `table` as SQLite reads it.
+    pub(crate) fn new(table: &str, column: &str) -> Self {
+        Self {
+            table: table.replace('"', ""),
+            column: column.to_owned(),
+        }
+    }
+}
+
+/// Converts a value to the type of the column that keeps it. A text or bytes that are longer are refused; blanks
+/// at the end are cut.
+pub(crate) fn store(
+    value: &Value,
+    from: DataType,
+    target: DataType,
+    place: &StoredIn,
+) -> Result<Value, Failure> {
+    let stored = convert_from(value, from, target, None)?;
+    let is_cut = match (value, target) {
+        (Value::Integer(_) | Value::Bit(_) | Value::Null, _) => false,
+        (
+            _,
+            DataType::Text {
+                limit: Some(limit),
+                national,
+                ..
+            },
+        ) => {
+            let whole = DataType::Text {
+                limit: None,
+                padded: false,
+                national,
+            };
+            match convert_from(value, from, whole, None)? {
+                Value::Text(text) => text.trim_end_matches(' ').chars().count() > limit,
+                _ => false,
+            }
+        }
+        (
+            Value::Binary(bytes),
+            DataType::Binary {
+                limit: Some(limit), ..
+            },
+        ) => bytes.len() > limit,
+        _ => false,
+    };
+    match is_cut {
+        true => Err(table::text_truncated(&place.table, &place.column, &stored).into()),
+        false => Ok(stored),
+    }
+}
+
 fn not_allowed(from: DataType, target: DataType) -> Failure {
     table::conversion_not_allowed(from.name(), target.name()).into()
 }

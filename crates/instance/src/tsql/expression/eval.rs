@@ -12,7 +12,7 @@ use super::collation::{compare, compare_exactly};
 use super::like::Pattern;
 use super::type_of;
 use super::{
-    Bound, Collation, Facts, Node, convert_from, date, function, integer, number, text_of,
+    Bound, Collation, Facts, Node, convert_from, date, function, integer, number, store, text_of,
 };
 use crate::{DataType, Failure, Value, Variables};
 
@@ -77,6 +77,7 @@ fn conversion(bound: &Bound, inputs: &Inputs<'_>) -> Computed {
         value,
         style,
         on_failure,
+        column,
     } = &bound.node
     else {
         return Ok(Value::Null);
@@ -90,7 +91,10 @@ fn conversion(bound: &Bound, inputs: &Inputs<'_>) -> Computed {
         },
         None => None,
     };
-    let converted = convert_from(&value, from, bound.ty, style);
+    let converted = match column {
+        Some(column) => store(&value, from, bound.ty, column),
+        None => convert_from(&value, from, bound.ty, style),
+    };
     match on_failure {
         OnConversionFailure::Error => converted,
         // 529 is not a failure of the value.

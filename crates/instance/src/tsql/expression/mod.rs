@@ -17,11 +17,13 @@ mod session;
 mod text;
 
 pub(crate) use collate::Collation;
-pub(crate) use convert::convert_from;
+pub(crate) use convert::{StoredIn, convert_from, store};
 pub use convert::{assign, convert};
 pub(crate) use function_table::{FunctionType, function_type};
 pub(crate) use number::{name as operator_name, result_type as number_type};
 pub(crate) use session::Facts;
+
+use std::sync::Arc;
 
 use windlass_tsql::ast::{Comparison, InfixOperator, LogicOperator, OnConversionFailure};
 
@@ -45,6 +47,8 @@ pub(crate) enum Node {
         value: Box<Bound>,
         style: Option<Box<Bound>>,
         on_failure: OnConversionFailure,
+        /// The column that keeps the value: a text that does not fit is refused, not cut.
+        column: Option<Arc<StoredIn>>,
     },
     Negate(Box<Bound>),
     BitNot(Box<Bound>),
@@ -121,6 +125,19 @@ impl Bound {
         Self::new(Node::Value(value), ty)
     }
 
+    /// The same value as a column keeps it.
+    pub(crate) fn stored_in(self, ty: DataType, table: &str, column: &str) -> Self {
+        if self.ty == ty {
+            return self;
+        }
+        let is_converted = !matches!(ty, DataType::Null | DataType::Variant);
+        let mut converted = self.converted(ty);
+        if is_converted && let Node::Convert { column: place, .. } = &mut converted.node {
+            *place = Some(Arc::new(StoredIn::new(table, column)));
+        }
+        converted
+    }
+
     /// The same value as another type.
     pub(crate) fn converted(self, ty: DataType) -> Self {
         if self.ty == ty || matches!(ty, DataType::Null | DataType::Variant) {
@@ -133,6 +150,7 @@ impl Bound {
             value: Box::new(self),
             style: None,
             on_failure: OnConversionFailure::Error,
+            column: None,
         };
         Self::new(node, ty)
     }
