@@ -145,7 +145,7 @@ fn what_was_asked_and_what_the_database_is_stand_in_the_set() {
             differential_base_guid: base_guid,
             family_guid: identity.family_guid,
             database_guid: identity.database_guid,
-            recovery_fork_guid: identity.family_guid,
+            recovery_fork_guid: identity.recovery_fork_guid,
             recovery_model: "FULL".to_owned(),
             page_bytes: 512,
             is_read_only: true,

@@ -82,10 +82,6 @@ fn what_is_not_there_is_refused_by_name() {
     for (text, word) in [
         ("EXEC @procedure", "EXECUTE of a variable"),
         (
-            "CREATE PROCEDURE p AS\nBACKUP DATABASE x TO d",
-            "CREATE PROCEDURE",
-        ),
-        (
             "CREATE OR ALTER FUNCTION f() RETURNS int AS RETURN 1",
             "CREATE FUNCTION",
         ),
