@@ -271,6 +271,15 @@ pub fn open_readable(path: &Path) -> io::Result<File> {
 /// # Errors
 /// Those of the operating system; more than `bytes_max`; a FIFO; no UTF-8.
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    read_text_if(path, bytes_max, |_| Ok(()))
+}
+
+/// [`read_text`] of a file whose metadata, taken of what is opened, pass a check.
+pub(crate) fn read_text_if(
+    path: &Path,
+    bytes_max: u64,
+    check: impl FnOnce(&Metadata) -> io::Result<()>,
+) -> io::Result<String> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new()
         .read(true)
@@ -280,6 +289,7 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     if metadata.file_type().is_fifo() || metadata.file_type().is_socket() {
         return Err(own::not_regular(&metadata));
     }
+    check(&metadata)?;
     let mut text = String::new();
     file.take(bytes_max + 1).read_to_string(&mut text)?;
     match text.len() as u64 > bytes_max {

@@ -13,6 +13,7 @@
 //! - [`own`]: files of Windlass next to files of others, protected against planted links; who may work in a
 //!   folder of Windlass.
 //! - [`other_name`]: hard links, and files that are mount points.
+//! - [`obeyed`]: texts that nobody else can have written.
 //! - [`output`]: files written for the user under a name they chose.
 //! - [`secret`]: small files with keys.
 //! - [`succession`]: finished files take the place of earlier ones, and of no others.
@@ -24,6 +25,7 @@ pub mod directory;
 mod file;
 pub mod lock;
 pub mod notify;
+pub mod obeyed;
 pub mod other_name;
 pub mod output;
 pub mod own;

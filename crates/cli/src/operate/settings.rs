@@ -2,7 +2,8 @@
 //!
 //! The command line overrides the environment, which overrides the user's file, which overrides the
 //! system's file, which overrides built-in defaults. `--config` (or `WINDLASS_CONFIG`) names a file
-//! that replaces both. An unknown key is an error, so that misspelt settings are noticed.
+//! that replaces both. An unknown key is an error, so that misspelt settings are noticed. A file that somebody else
+//! could have written is refused: settings name commands to run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -170,7 +171,7 @@ fn user_file() -> Option<PathBuf> {
 impl Settings {
     fn read(&mut self, path: &Path, must_exist: bool) -> Result<(), Error> {
         let shown = path.display().to_string();
-        let text = match windlass_io::read_text(path, BYTES_MAX) {
+        let text = match windlass_io::obeyed::read(path, BYTES_MAX) {
             Ok(text) => text,
             Err(error) if !must_exist && is_out_of_reach(path, &error) => {
                 self.files.push((path.to_owned(), false));

@@ -308,3 +308,24 @@ fn a_database_with_several_names_is_neither_read_nor_replaced_and_the_message_sa
         assert!(!sql(&place, restore).err.contains("names"), "{linked}");
     }
 }
+
+#[test]
+fn settings_that_others_may_write_are_not_obeyed() {
+    let place = Place::new();
+    let file = place.path("c.toml");
+    let with = |mode| {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).expect("its mode");
+        place.run(&["--config", "c.toml", "config"])
+    };
+    std::fs::write(&file, "on_success = 'id'").expect("settings");
+    let run = with(0o646);
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    assert!(
+        run.err.contains("c.toml: everybody may write to it"),
+        "{}",
+        run.err
+    );
+    let run = with(0o644);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.out.contains("on_success"), "{}", run.out);
+}
