@@ -137,6 +137,8 @@ mod tests {
 
     fn of(database_guid: Guid) -> Provenance {
         Provenance {
+            created_ns: None,
+            at: None,
             family_guid: Guid::NIL,
             database_guid,
             name: "app".to_owned(),

@@ -184,6 +184,8 @@ pub(crate) fn provenance(row: &Row<'_>) -> Result<Provenance, Error> {
         name: text("database_name")?,
         path: text("first_path")?,
         machine: text("machine_name")?,
+        created_ns: None,
+        at: None,
     })
 }
 

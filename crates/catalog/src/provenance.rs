@@ -7,6 +7,12 @@
 //! prove nothing: one that is only derived from the machine's identity, because cloned machines share it, and
 //! one that is the family's, as a page-engine database's is, because every copy of its files has it. Where
 //! names change, as in containers, the setting `machine_name` gives one that stays.
+//!
+//! One database can have had several files and machines, but one after the other: a restore or an application
+//! replaces a file, a machine gets another name. Where backups of two files, known by when they were created,
+//! alternate under one path, or those of two machines, both exist at the same time: they are two databases. So are
+//! volumes that are mounted under one path in several clusters, and machines cloned with the extended attributes of
+//! their files.
 //! In doubt two databases are told apart: then more is kept, and less is called backed up.
 //!
 //! The search for a differential's base, the restore of the newest state, retention, and what is said of a
@@ -14,8 +20,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
+use std::num::NonZeroU64;
 
-use windlass_base::Guid;
+use jiff::Timestamp;
+use windlass_base::{Guid, Lsn};
 
 /// A database as its backups describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +35,11 @@ pub struct Provenance {
     pub path: String,
     /// The name of the machine, without the instance's.
     pub machine: String,
+    /// When its first file was created, in nanoseconds since 1970, if that is known.
+    pub created_ns: Option<NonZeroU64>,
+    /// When it was so: at the end of the backup, in seconds since 1970, UTC, and by its LSN within one second. `None`
+    /// if that is not known, or now.
+    pub at: Option<(i64, Lsn)>,
 }
 
 impl Provenance {
@@ -39,6 +52,16 @@ impl Provenance {
     fn own_guid(&self) -> Option<Guid> {
         let guid = self.database_guid;
         (!guid.is_named() && guid != self.family_guid).then_some(guid)
+    }
+
+    /// Which of several files of one path it has.
+    pub fn file(&self) -> String {
+        let created = self.created_ns.map(|created| i128::from(created.get()));
+        let created = created.and_then(|created| Timestamp::from_nanosecond(created).ok());
+        created.map_or_else(
+            || "a file of unknown age".to_owned(),
+            |created| format!("the file created at {created:.3}"),
+        )
     }
 
     fn key(&self) -> (Guid, String, &str) {
@@ -65,10 +88,51 @@ impl Groups {
         let mut seen = HashMap::new();
         for (index, key) in keys.enumerate() {
             let known = *seen.entry(key).or_insert(index);
-            let (one, other) = (self.first(known), self.first(index));
-            self.parents[one.max(other)] = one.min(other);
+            self.join_two(known, index);
         }
     }
+
+    fn join_two(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.first(one), self.first(other));
+        self.parents[one.max(other)] = one.min(other);
+    }
+
+    /// Joins the members of each key if the forms in which they were seen follow one another.
+    fn join_successive<K: Hash + Eq, F: PartialEq>(
+        &mut self,
+        backups: &[&Provenance],
+        key: impl Fn(usize) -> K,
+        form: impl Fn(usize) -> F,
+    ) {
+        let mut of_key: HashMap<K, Vec<usize>> = HashMap::new();
+        for index in 0..backups.len() {
+            of_key.entry(key(index)).or_default().push(index);
+        }
+        for mut own in of_key.into_values() {
+            let first = own[0];
+            let all = own.clone();
+            own.retain(|index| backups[*index].at.is_some());
+            own.sort_by_key(|index| backups[*index].at);
+            if !alternate(own.into_iter().map(&form)) {
+                for index in all {
+                    self.join_two(first, index);
+                }
+            }
+        }
+    }
+}
+
+/// Whether one of these comes back after another.
+fn alternate<F: PartialEq>(forms: impl Iterator<Item = F>) -> bool {
+    let mut seen: Vec<F> = Vec::new();
+    for form in forms {
+        match seen.iter().position(|earlier| *earlier == form) {
+            None => seen.push(form),
+            Some(place) if place + 1 == seen.len() => {}
+            Some(_) => return true,
+        }
+    }
+    false
 }
 
 /// The backups of each database, by their indexes. Two are also of one database if a third says so.
@@ -77,9 +141,18 @@ pub fn databases<'a>(backups: impl IntoIterator<Item = &'a Provenance>) -> Vec<V
     let mut groups = Groups {
         parents: (0..backups.len()).collect(),
     };
-    groups.join(backups.iter().map(|of| (of.key(), &of.machine)));
-    let proven = backups.iter().enumerate();
-    groups.join(proven.map(|(index, of)| (of.key(), of.own_guid().ok_or(index))));
+    let file = |of: &'a Provenance| (&of.machine, of.created_ns);
+    groups.join(backups.iter().map(|of| (of.key(), file(of))));
+    groups.join_successive(
+        &backups,
+        |index| (backups[index].key(), &backups[index].machine),
+        |index| backups[index].created_ns,
+    );
+    groups.join_successive(
+        &backups,
+        |index| (backups[index].key(), backups[index].own_guid().ok_or(index)),
+        |index| file(backups[index]),
+    );
     let mut of_first: HashMap<usize, usize> = HashMap::new();
     let mut databases: Vec<Vec<usize>> = Vec::new();
     for index in 0..backups.len() {
@@ -95,12 +168,19 @@ pub fn databases<'a>(backups: impl IntoIterator<Item = &'a Provenance>) -> Vec<V
 /// Names that tell databases apart: where several have one name, their places and families follow it.
 pub fn distinct_names(databases: &[&Provenance]) -> Vec<String> {
     let mut names: Vec<String> = databases.iter().map(|of| of.name.clone()).collect();
-    let further: [fn(&Provenance) -> String; 2] = [
+    let further: [fn(&Provenance) -> String; 3] = [
         |of| format!("{} ('{}' on {})", of.name, of.path, of.machine),
         |of| {
             let family = of.family_guid;
             format!(
                 "{} ('{}' on {}, family {family})",
+                of.name, of.path, of.machine
+            )
+        },
+        |of| {
+            let (family, file) = (of.family_guid, of.file());
+            format!(
+                "{} ('{}' on {}, family {family}, {file})",
                 of.name, of.path, of.machine
             )
         },
@@ -140,7 +220,60 @@ mod tests {
             name: name.to_owned(),
             path: path.to_owned(),
             machine: machine.to_owned(),
+            created_ns: None,
+            at: None,
         }
+    }
+
+    /// Backed up at a time, from the file that was created at another.
+    fn seen(of: &Provenance, at: i64, created: u64) -> Provenance {
+        Provenance {
+            at: Some((at, Lsn::ZERO)),
+            created_ns: NonZeroU64::new(created),
+            ..of.clone()
+        }
+    }
+
+    #[test]
+    fn files_that_replace_each_other_are_of_one_database_and_those_that_alternate_are_not() {
+        let app = of("app", "/data/app.db", "host", 1);
+        let of_files = |created: &[u64]| -> Vec<Vec<usize>> {
+            let backups = created.iter().zip(1..);
+            let backups: Vec<_> = backups
+                .map(|(created, at)| seen(&app, at, *created))
+                .collect();
+            databases(&backups)
+        };
+        assert_eq!(of_files(&[5, 5, 6, 6, 7]), [vec![0, 1, 2, 3, 4]]);
+        assert_eq!(of_files(&[5, 6, 5, 6]), [vec![0, 2], vec![1, 3]]);
+        assert_eq!(of_files(&[5, 6, 5]), [vec![0, 2], vec![1]]);
+        // As found in folders: the order of the list says nothing.
+        let one = [
+            seen(&app, 3, 6),
+            seen(&app, 1, 5),
+            seen(&app, 4, 6),
+            seen(&app, 2, 5),
+        ];
+        assert_eq!(databases(&one).len(), 1);
+        // What has no time is as it is now.
+        let now = Provenance {
+            at: None,
+            ..seen(&app, 0, 5)
+        };
+        let all = [seen(&app, 1, 5), seen(&app, 2, 6), now];
+        assert_eq!(databases(&all).len(), 1);
+    }
+
+    #[test]
+    fn machines_that_follow_each_other_have_one_database_and_clones_do_not() {
+        let on = |machine, at| seen(&of("app", "/data/app.db", machine, 1), at, 5);
+        let renamed = [on("old", 1), on("old", 2), on("new", 3), on("new", 4)];
+        assert_eq!(databases(&renamed).len(), 1);
+        let cloned = [on("one", 1), on("two", 2), on("one", 3), on("two", 4)];
+        assert_eq!(databases(&cloned), [vec![0, 2], vec![1, 3]]);
+        // The files of one machine alternate, and their identity is the same.
+        let both = [on("one", 1), seen(&on("one", 0), 2, 6), on("one", 3)];
+        assert_eq!(databases(&both), [vec![0, 2], vec![1]]);
     }
 
     #[test]

@@ -6,7 +6,10 @@ use windlass_base::Guid;
 use windlass_catalog::provenance::{databases, distinct_names};
 use windlass_catalog::{DatabaseRecord, Provenance};
 use windlass_media::{SetConfiguration, SourceKind};
+use windlass_source::created_ns;
 use windlass_source::sqlite::FileIdentity;
+
+use crate::chain::Times;
 
 /// The database that a set is of. The files of a copied set are the backup's, not the database's: there the server,
 /// of which a machine can have several, tells databases of one name apart.
@@ -14,12 +17,15 @@ pub fn of_set(set: &SetConfiguration) -> Provenance {
     let is_copy = set.source_kind == SourceKind::SqlServer;
     let first = set.files.first().map(|file| &file.physical_name);
     let path = if is_copy { Some(&set.server) } else { first };
+    let times = Times::of(set.started, set.finished, i32::from(set.time_zone));
     Provenance {
         family_guid: set.family_guid,
         database_guid: set.database_guid,
         name: set.database.clone(),
         path: path.cloned().unwrap_or_default(),
         machine: set.machine.clone(),
+        created_ns: set.files.first().and_then(|file| file.created_ns),
+        at: times.map(|times| (times.finished, set.last_lsn)),
     }
 }
 
@@ -42,6 +48,8 @@ pub fn of_record(record: &DatabaseRecord, machine: &str) -> Option<Provenance> {
         name: record.name.clone(),
         path: text(file.as_deref().unwrap_or(&record.path)),
         machine: machine.to_owned(),
+        created_ns: created_ns(file.as_deref().unwrap_or(&record.path)),
+        at: None,
     })
 }
 

@@ -3,6 +3,7 @@
 //! Stored twice in a set: at its start, as known then, and at its end, with the final values.
 
 use std::collections::HashSet;
+use std::num::NonZeroU64;
 
 use windlass_base::{Guid, Lsn, Moment};
 
@@ -146,6 +147,8 @@ records! {
         0x0C held: Vec<u8>,
         /// Permissions on the machine where it was backed up: the low 12 bits of POSIX's file mode.
         0x0D mode: Option<FileMode>,
+        /// When its file system created it: nanoseconds since 1970, UTC. Tells files of one path apart.
+        0x0E created_ns: Option<NonZeroU64>,
     }
 }
 

@@ -5,6 +5,8 @@
 //! reader skips unknown tags. An absent tag reads as zero or empty. Tags with the top bit set are
 //! mandatory: a reader that does not know one refuses the list.
 
+use std::num::NonZeroU64;
+
 use windlass_base::{Guid, Lsn, Moment, checksum};
 
 use crate::cursor::{Cursor, require_at_most};
@@ -101,6 +103,21 @@ impl Stored for Option<Guid> {
     fn load(bytes: &[u8]) -> Option<Self> {
         let guid = Guid::load(bytes)?;
         (!guid.is_nil()).then_some(Some(guid))
+    }
+
+    fn is_left_out(&self) -> bool {
+        self.is_none()
+    }
+}
+
+/// Of something that may be unknown; never zero.
+impl Stored for Option<NonZeroU64> {
+    fn store(&self, out: &mut Vec<u8>) {
+        self.map_or(0, NonZeroU64::get).store(out);
+    }
+
+    fn load(bytes: &[u8]) -> Option<Self> {
+        NonZeroU64::new(u64::load(bytes)?).map(Some)
     }
 
     fn is_left_out(&self) -> bool {

@@ -39,6 +39,6 @@ pub use ownership::Left;
 pub use protection::{Protection, Sealing};
 pub use source::{
     Content, CopiedSet, DatabaseIdentity, Depth, Ending, FileKind, FileRanges, LogPiece, Position,
-    RecoveryModel, Snapshot, SourceFile, TemporaryCopy, WritersHeld,
+    RecoveryModel, Snapshot, SourceFile, TemporaryCopy, WritersHeld, created_ns,
 };
 pub use target::{Recovery, RestoreTarget};

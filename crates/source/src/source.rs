@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::io;
+use std::num::NonZeroU64;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 pub use windlass_base::word::Depth;
 use windlass_base::{FilePage, Guid, Lsn, Moment};
@@ -171,6 +172,18 @@ impl SourceFile {
         let metadata = std::fs::metadata(&self.path).ok()?;
         Some(metadata.mode())
     }
+
+    /// When its file system created it, in nanoseconds since 1970; `None` if that is not known.
+    pub fn created_ns(&self) -> Option<NonZeroU64> {
+        created_ns(&self.path)
+    }
+}
+
+/// When the file system created a file, in nanoseconds since 1970; `None` if it does not say.
+pub fn created_ns(path: &Path) -> Option<NonZeroU64> {
+    let created = std::fs::metadata(path).ok()?.created().ok()?;
+    let since = created.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    NonZeroU64::new(u64::try_from(since.as_nanos()).ok()?)
 }
 
 /// What is known only at the end of a copy; see [`Snapshot::finish_data`].

@@ -179,6 +179,8 @@ mod tests {
                 name: "app".to_owned(),
                 path: String::new(),
                 machine: String::new(),
+                created_ns: None,
+                at: None,
             },
             kind: kind.to_owned(),
             started: Some(Moment::new(finished.to_civil().saturating_sub(hour))),

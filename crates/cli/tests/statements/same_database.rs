@@ -265,3 +265,38 @@ fn a_machine_whose_name_changes_is_one_if_it_is_given_a_name() {
     assert_eq!(run.code, Some(1), "{}", run.out);
     assert!(run.err.contains("Msg 50065"), "{}", run.err);
 }
+
+#[test]
+fn two_files_whose_backups_alternate_under_one_path_are_two_databases() {
+    let place = Place::new();
+    let path = place.path("app.db");
+    std::fs::copy(&path, place.path("away.db")).expect("a second file");
+    change(&place, "away.db");
+    let swap = || {
+        std::fs::rename(&path, place.path("temp/swap")).expect("a rename");
+        std::fs::rename(place.path("away.db"), &path).expect("a rename");
+        std::fs::rename(place.path("temp/swap"), place.path("away.db")).expect("a rename");
+    };
+    let two = ["restore", "b/1.bak", "b/2.bak", "--to", "x.db"];
+    let all = [&["restore", "b/3.bak", "b/4.bak"], &two[1..]].concat();
+    std::fs::create_dir(place.path("b")).expect("a folder");
+    for night in 1..=4 {
+        let medium = format!("b/{night}.bak");
+        place.succeed(&["backup", "app.db", "--to", &medium]);
+        // A file that replaced another is the same database.
+        if night == 2 {
+            place.succeed(&two);
+            std::fs::remove_file(place.path("x.db")).expect("what was restored");
+        }
+        swap();
+    }
+    let run = place.run(&all);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("Msg 50065"), "{}", run.err);
+    assert_eq!(run.err.matches("the file created at").count(), 2);
+    let run = place.succeed(&["expire", "b", "--last", "1", "--delete"]);
+    for (night, stays) in [(1, false), (2, false), (3, true), (4, true)] {
+        let medium = place.path(&format!("b/{night}.bak"));
+        assert_eq!(medium.exists(), stays, "{night}: {}", run.out);
+    }
+}

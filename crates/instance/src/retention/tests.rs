@@ -38,6 +38,8 @@ fn of(name: &str, family_guid: Guid) -> Provenance {
         name: name.to_owned(),
         path: format!("/d/{name}"),
         machine: String::new(),
+        created_ns: None,
+        at: None,
     }
 }
 

@@ -138,6 +138,7 @@ fn database_file(
         differential_base_lsn: base_lsn,
         differential_base_guid: base_guid,
         mode: file.mode().map(FileMode::of),
+        created_ns: file.created_ns(),
         ..DatabaseFile::default()
     }
 }

@@ -3,9 +3,10 @@
 //! `SQLite` stores no identity in a database. A restore writes two extended attributes to its file;
 //! `SQLite` preserves them. A file without them gets identities that are a pure function of the
 //! machine and the file's path, so that a backup identifies it the same way every time without
-//! writing to it. A machine without an identity of its own, such as a container from an image without
-//! `/etc/machine-id`, is replaced by the file itself: its inode and when it was created. Cloned machines share
-//! their identity, so what is derived from it ([`Guid::is_named`]) proves nothing across machines.
+//! writing to it. A machine without an identity of its own is replaced by the file itself: its inode and when it
+//! was created. Such is a container without `/etc/machine-id`, or with that of its image, which all containers from
+//! it share. Cloned machines share their identity, so what is derived from it ([`Guid::is_named`]) proves nothing
+//! across machines.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
@@ -81,8 +82,20 @@ impl FileIdentity {
     }
 }
 
+/// File systems that containers see as the layers of their image.
+const OF_IMAGES: [u32; 2] = [0x794c_7630, 0x6573_5546];
+
+/// Whether a file is part of a container's image: one that the host mounted there is on the host's file system.
+fn is_in_image(file: &Path) -> bool {
+    let found = rustix::fs::statfs(file);
+    found.is_ok_and(|found| u32::try_from(found.f_type).is_ok_and(|kind| OF_IMAGES.contains(&kind)))
+}
+
 /// The identity of the machine; `None` if it has none, or not yet.
 fn machine(file: &Path) -> Option<Vec<u8>> {
+    if is_in_image(file) {
+        return None;
+    }
     let content = std::fs::read(file).ok()?;
     let id = content.trim_ascii();
     (!id.is_empty() && id != b"uninitialized").then(|| id.to_vec())

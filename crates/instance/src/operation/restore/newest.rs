@@ -352,12 +352,16 @@ impl Inventory {
             return Ok(());
         }
         let held = own.into_iter().map(|own| {
-            let Provenance { path, machine, .. } = &of[own[0]];
+            let last = &of[own[own.len() - 1]];
+            let (path, machine, file) = (&last.path, &last.machine, last.file());
             let positions = own
                 .iter()
                 .map(|index| self.found[meant[*index]].set.position);
             let positions: Vec<String> = positions.map(|position| position.to_string()).collect();
-            format!("'{path}' on {machine} (set {})", positions.join(", "))
+            format!(
+                "'{path}' on {machine}, {file} (set {})",
+                positions.join(", ")
+            )
         });
         let held: Vec<String> = held.collect();
         Err(table::several_of_one_name(name, held.join(", ")).into())
