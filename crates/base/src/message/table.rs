@@ -314,7 +314,7 @@ messages! {
     50050, 16, not_a_database(file), "The file '{file}' does not begin with a SQLite header: it is another kind of file, or an encrypted database. To use it unchanged, specify AS_IS (--as-is on the command line; CREATE DATABASE ... FOR ATTACH WITH AS_IS).";
     50051, 16, integrity_finding(database, finding), "Database '{database}': {finding}";
     50052, 16, integrity_failed(database, count), "SQLite's check found {count} problem(s) in '{database}'. It was not backed up. CONTINUE_AFTER_ERROR (--continue-after-error) backs it up anyway, marked as damaged.";
-    50053, 16, database_cut(file, expected, found), "The header of '{file}' says {expected} bytes, but the file has {found}: it is truncated. It was not backed up. Restore it from its last backup; or back up what exists with CONTINUE_AFTER_ERROR (--continue-after-error), as a damaged set that stands for no other.";
+    50053, 16, database_cut(file, expected, found), "The database in '{file}' has {expected} bytes, but the file has {found}, and no log holds the rest: it is truncated. It was not backed up. Restore it from its last backup; or back up what exists with CONTINUE_AFTER_ERROR (--continue-after-error), as a damaged set that stands for no other.";
     50060, 16, several_databases(held), "The media hold backups of several databases: {held}. Choose a database with --of NAME, or a set with --set N.";
     50061, 16, no_backup_of(database, held), "The media hold no backup of '{database}'. They hold {held}.";
     50062, 16, nothing_restorable(reasons), "None of these backup sets can be restored: {reasons}.";
@@ -333,7 +333,7 @@ messages! {
     50076, 16, base_in_future(database, started), "The differential backup of '{database}' is refused: its base, the full backup of {started}, is dated in the future. The clock was wrong then, or is now, so which state is the newest could not be told. Make a full backup. (windlass backup --base-missing-ok makes the differential anyway.)";
     50077, 10, base_in_future_ignored(database, started), "Warning: the base of this differential of '{database}', the full backup of {started}, is dated in the future: the clock was wrong then, or is now. Make a full backup.";
     50078, 16, set_partly_finished(position, partly), "Backup set {position} cannot be restored from these devices: {partly}. Name the newest copy of that stripe; the backup sets before this one can be restored.";
-    50100, 10, cut_database_read(file, expected, found), "Warning: the header of '{file}' says {expected} bytes, but the file has {found}: it is truncated. Only what exists is read.";
+    50100, 10, cut_database_read(file, expected, found), "Warning: the database in '{file}' has {expected} bytes, but the file has {found}, and no log holds the rest: it is truncated. Only what exists is read.";
     50101, 16, sqlbackup_failed(code), "The command of SQL Backup failed with exit code {code}; its report says why. To go on after that, take the code in a variable: sqlbackup '...', @exitcode OUTPUT.";
     50102, 16, base_on_target(database, device), "The differential backup of '{database}' is refused: it would overwrite '{device}', which holds the full backup that it counts from, and could never be restored. Append it, or write it to another file.";
     50103, 16, base_lost_meanwhile(database, reason), "The differential backup of '{database}' is complete, but its full backup was removed while it was made ({reason}): without a copy of that it can never be restored. Make a full backup.";

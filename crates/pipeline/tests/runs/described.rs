@@ -112,6 +112,7 @@ fn what_was_asked_and_what_the_database_is_stand_in_the_set() {
             differential_base_guid: base_guid,
             held: Held::store(std::iter::once(1..3), 100),
             mode: Some(FileMode::of(0o640)),
+            created_ns: windlass_source::created_ns(&database),
             ..DatabaseFile::default()
         };
         let expected = SetConfiguration {

@@ -56,6 +56,7 @@
 //! nothing else in a process may open and close a database file except through `SQLite`.
 
 mod descriptors;
+mod extent;
 mod ffi;
 mod header;
 mod identity;

@@ -370,11 +370,13 @@ pub(super) fn refuse_log(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Opening a database of length 0 removes the log or journal next to it, which may be all that is
-/// left of its content.
+/// Length of files up to which `SQLite` takes them for empty: on some systems it writes a byte itself.
+const EMPTY_BYTES_MAX: u64 = 1;
+
+/// Opening an empty database removes the log or journal next to it, which may be all that is left of its content.
 fn refuse_emptied(path: &Path) -> Result<(), Error> {
     let database = std::fs::metadata(path).map_err(|error| file_error("examine", path, error))?;
-    if database.len() > 0 {
+    if database.len() > EMPTY_BYTES_MAX {
         return Ok(());
     }
     let emptied = |journal| {

@@ -20,7 +20,7 @@ use super::open::{Pin, Pinned, pin, refuse_log};
 use super::options::SnapshotOptions;
 use super::wal::Overlay;
 use super::watched::{Stamp, confirm_name};
-use super::{descriptors, ffi, file_error, sqlite_error, temporary_copy, wal_path};
+use super::{descriptors, extent, ffi, file_error, sqlite_error, temporary_copy, wal_path};
 use crate::{
     Content, DatabaseIdentity, Error, FileKind, FileRanges, Position, RecoveryModel, Snapshot,
     SourceFile, TemporaryCopy, WritersHeld,
@@ -41,8 +41,9 @@ pub struct SqliteSnapshot {
     pin: Pin,
     made_wal: bool,
     file: Arc<DirectFile>,
-    /// The state of the file when it was pinned.
+    /// The state of the file when it was pinned, and its length.
     start: Stamp,
+    start_bytes: u64,
     overlay: Option<Overlay>,
     files: [SourceFile; 1],
     /// What is to be read, where that is not the whole file.
@@ -94,17 +95,15 @@ impl SqliteSnapshot {
             return Err(Error::ChangedWhileReading { path });
         }
         let start = Stamp::of(&file).map_err(|error| file_error("examine", &path, error))?;
+        let start_bytes = file
+            .len()
+            .map_err(|error| file_error("examine", &path, error))?;
         let overlay = match &pinned.pin {
             Pin::Log(mark) => Some(Overlay::pinned(&wal_path(&path), mark)?),
             Pin::File | Pin::Raw | Pin::Watched(_) => pinned.overlay.take(),
         };
         let holds_writers = !pinned.is_wal && pinned.connection.is_some();
-        let size_bytes = match &overlay {
-            Some(overlay) => overlay.database_bytes(),
-            None => file
-                .len()
-                .map_err(|error| file_error("examine", &path, error))?,
-        };
+        let size_bytes = (overlay.as_ref()).map_or(start_bytes, Overlay::database_bytes);
         let name = options.database_name.clone().unwrap_or_else(|| stem(&path));
         Ok(Self {
             files: [SourceFile {
@@ -124,6 +123,7 @@ impl SqliteSnapshot {
             made_wal: pinned.made_wal,
             file,
             start,
+            start_bytes,
             overlay,
             narrowed: None,
             position,
@@ -160,7 +160,13 @@ impl SqliteSnapshot {
         }
         self.read(FILE_ID, 0, &mut bytes)?;
         let header = Header::parse(bytes.get(..HEADER_BYTES).unwrap_or_default());
-        self.content = header.content(self.files[0].size_bytes);
+        self.content = match &self.overlay {
+            Some(overlay) if extent::is_cut(self, overlay, self.start_bytes)? => Content::Cut {
+                expected_bytes: self.files[0].size_bytes,
+                found_bytes: self.start_bytes,
+            },
+            _ => header.content(self.files[0].size_bytes),
+        };
         if header.page_bytes > 0 {
             self.files[0].page_bytes = header.page_bytes;
             self.files[0].reserved_bytes = Some(header.reserved_bytes);
@@ -306,7 +312,12 @@ impl Snapshot for SqliteSnapshot {
             watched.look(&self.connection)?;
         }
         let overlay = self.overlay.as_ref();
-        if bytes < buffer.len() && overlay.is_none() {
+        // What the file no longer has must be in the log, or never have been in the file.
+        let end = offset + bytes as u64;
+        let lost = self.start_bytes.min(offset + buffer.len() as u64);
+        let lost = lost.saturating_sub(end) as usize;
+        let is_in_log = |overlay: &Overlay| lost == 0 || overlay.covers(end, lost);
+        if bytes < buffer.len() && !overlay.is_some_and(is_in_log) {
             return Err(Error::ChangedWhileReading {
                 path: self.path.clone(),
             });

@@ -21,6 +21,9 @@ const FRAME_HEADER_BYTES: usize = 24;
 const MAGIC: u32 = 0x377F_0682;
 const FORMAT_VERSION: u32 = 3_007_000;
 
+/// Where `SQLite` locks its files; the page there is never used.
+const LOCK_BYTES_AT: u64 = 1 << 30;
+
 /// The newest frame of each page up to a mark in the log.
 #[derive(Debug)]
 pub(super) struct Overlay {
@@ -145,6 +148,43 @@ impl Overlay {
     /// Length of the database as of the mark.
     pub(super) fn database_bytes(&self) -> u64 {
         u64::from(self.page_count) * u64::from(self.page_bytes)
+    }
+
+    pub(super) fn page_bytes(&self) -> u32 {
+        self.page_bytes
+    }
+
+    /// Pages of the database as of the mark.
+    pub(super) fn page_count(&self) -> u32 {
+        self.page_count
+    }
+
+    /// Counts the pages that are neither in the log nor in a file of `file_bytes` bytes, except the page of the
+    /// lock bytes, which has no content.
+    pub(super) fn missing_behind(&self, file_bytes: u64) -> u64 {
+        let page_bytes = u64::from(self.page_bytes);
+        let (in_file, end) = (file_bytes / page_bytes, u64::from(self.page_count));
+        if in_file >= end {
+            return 0;
+        }
+        let from = (self.newest).partition_point(|newest| u64::from(newest.page.index()) < in_file);
+        let in_log = (self.newest.len() - from) as u64;
+        let is_locks_page = (in_file..end).contains(&(LOCK_BYTES_AT / page_bytes));
+        (end - in_file).saturating_sub(in_log + u64::from(is_locks_page))
+    }
+
+    /// Whether a page of the database, by its number from 1, is neither in the log nor in a file of `file_bytes`
+    /// bytes.
+    pub(super) fn is_missing(&self, page: u32, file_bytes: u64) -> bool {
+        let page_bytes = u64::from(self.page_bytes);
+        let is_behind = page <= self.page_count && u64::from(page) * page_bytes > file_bytes;
+        is_behind
+            && PageNumber::from_sqlite(page).is_some_and(|page| {
+                let found = self
+                    .newest
+                    .binary_search_by_key(&page, |newest| newest.page);
+                found.is_err()
+            })
     }
 
     /// Whether every page of a range of the database is in the log.

@@ -8,7 +8,9 @@ use rusqlite::Connection;
 use windlass_base::{EXTENT_BYTES, Guid, Lsn};
 use windlass_io::AlignedBuffer;
 use windlass_source::sqlite::{RestoreRequest, SnapshotOptions, SqliteSnapshot, SqliteTarget};
-use windlass_source::{Error, Recovery, RecoveryModel, RestoreTarget as _, Snapshot, WalDamage};
+use windlass_source::{
+    Content, Error, Recovery, RecoveryModel, RestoreTarget as _, Snapshot, WalDamage,
+};
 
 use crate::locks::notes;
 use crate::restoring::{other_content, replacing};
@@ -75,6 +77,55 @@ fn pages_that_were_never_written_are_zero() {
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         .unwrap();
     assert!(bytes == fs::read(&path).unwrap());
+}
+
+#[test]
+fn a_page_that_neither_the_file_nor_the_log_has_was_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole.db");
+    let _keeps_the_log = with_log(&path, 1024);
+    let whole = fs::metadata(&path).unwrap().len();
+    let (copy, log) = (
+        folder.path().join("cut.db"),
+        folder.path().join("cut.db-wal"),
+    );
+    for frozen in [false, true] {
+        let options = SnapshotOptions {
+            frozen,
+            ..SnapshotOptions::default()
+        };
+        for bytes in [whole, 100_001, 100_000, 1024] {
+            fs::copy(&path, &copy).unwrap();
+            fs::copy(folder.path().join("whole.db-wal"), &log).unwrap();
+            let file = File::options().write(true).open(&copy).unwrap();
+            file.set_len(bytes).unwrap();
+            let snapshot = SqliteSnapshot::open(&copy, &options).unwrap();
+            let expected = match bytes == whole {
+                true => Content::Database,
+                false => Content::Cut {
+                    expected_bytes: snapshot.files()[0].size_bytes,
+                    found_bytes: bytes,
+                },
+            };
+            assert_eq!(snapshot.content(), expected, "{bytes}, {frozen}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_while_it_is_read_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.db");
+    let _keeps_the_log = with_log(&path, 1024);
+    let snapshot = open(&path);
+    let whole = snapshot.files()[0].size_bytes as usize;
+    let file = File::options().write(true).open(&path).unwrap();
+    file.set_len(4096).unwrap();
+    let error = snapshot.read(1, 0, &mut vec![0; whole]).unwrap_err();
+    assert!(
+        matches!(error, Error::ChangedWhileReading { .. }),
+        "{error}"
+    );
 }
 
 #[test]

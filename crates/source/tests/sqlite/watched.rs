@@ -281,11 +281,13 @@ fn who_vouches_that_nobody_writes_is_believed_until_it_is_disproved() {
 
 #[test]
 fn an_emptied_database_is_not_opened_over_what_is_left_of_it() {
-    for (side, content) in [("-wal", [7; 100]), ("-journal", [0xD9; 100])] {
+    let sides = [("-wal", [7; 100]), ("-journal", [0xD9; 100])];
+    let emptied = ["", "S"].map(|rest| sides.map(|(side, content)| (rest, side, content)));
+    for (rest, side, content) in emptied.into_iter().flatten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");
         let left = folder.path().join(format!("x.db{side}"));
-        fs::write(&path, "").unwrap();
+        fs::write(&path, rest).unwrap();
         fs::write(&left, content).unwrap();
         for frozen in [false, true] {
             let options = SnapshotOptions {
