@@ -67,7 +67,7 @@ fn in_force(
             "SELECT backup_set_uuid AS guid, checkpoint_lsn AS lsn, backup_finish_date AS date, \
              family_guid, database_guid, database_name, machine_name, {FIRST_PATH} \
              FROM own_backupset AS backupset WHERE family_guid = ?1 AND type = 'D' \
-             AND is_copy_only = 0 AND is_discarded = 0 \
+             AND is_copy_only = 0 AND is_discarded = 0 AND ifnull(is_damaged, 0) = 0 \
              ORDER BY length(checkpoint_lsn) DESC, checkpoint_lsn DESC, backup_set_id DESC"
         ))
         .doing(DOING)?;
@@ -119,7 +119,8 @@ impl Catalog {
                      PARTITION BY database_guid ORDER BY length(checkpoint_lsn) DESC, \
                      checkpoint_lsn DESC, backup_set_id DESC\
                    ) AS place FROM own_backupset \
-                   WHERE type = 'D' AND is_copy_only = 0 AND is_discarded = 0) WHERE place = 1",
+                   WHERE type = 'D' AND is_copy_only = 0 AND is_discarded = 0 \
+                   AND ifnull(is_damaged, 0) = 0) WHERE place = 1",
             )
             .doing(DOING)?;
         let rows = statement.query_map([], |row| row.get(0)).doing(DOING)?;

@@ -13,6 +13,7 @@
 //! | [`PastBackup`] | the history for readers, with the media of each set; [`BackedUp`]: the database of a backup, and the base of its differentials |
 //! | [`Provenance`] | which backups are of one database |
 //! | [`FailureRecord`], [`Depth`] | failed backups, verified sets |
+//! | [`KnownDamage`] | the databases that are known to be damaged |
 //! | [`Drive`] | settings: folders mapped to drive letters, and folders for restores |
 //! | [`Configuration`] | server options: configured, installed and in use |
 //! | [`CertificateRecord`], [`MasterKeyRecord`] | certificates, and private keys sealed with the master key |
@@ -34,6 +35,7 @@ mod catalog;
 mod certificate;
 mod configuration;
 mod copy;
+mod damage;
 mod database;
 mod device;
 mod encryptor;
@@ -55,6 +57,7 @@ pub use catalog::{BUSY_SECONDS, Catalog, FILE_NAME};
 pub use certificate::{CertificateRecord, MasterKeyRecord};
 pub use configuration::{Configuration, ServerOption};
 pub use copy::QueuedCopy;
+pub use damage::{DamageRecord, DamageSource, EndedDamage, KnownDamage};
 pub use database::{
     Base, DatabaseRecord, DatabaseState, FIRST_USER_DATABASE_ID, FileRecord, Origin,
 };

@@ -365,6 +365,7 @@ impl Catalog {
             .doing(doing)?;
         forget_empty_media(&transaction)?;
         crate::run::forget(&transaction, which, &parameter)?;
+        crate::damage::forget(&transaction, which)?;
         transaction.commit().doing(doing)?;
         Ok(forgotten as u64)
     }

@@ -126,6 +126,16 @@ CREATE TABLE own_verification (
     media TEXT NOT NULL
 );
 CREATE INDEX verification_of_set ON own_verification (backup_set_uuid, verified);
+-- The damage that is known of databases, by the path of their first file: what found it (check, page, restore),
+-- how deep that looks (quick, full), and the page.
+CREATE TABLE own_damage (
+    damage_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    path TEXT NOT NULL, database_name TEXT NOT NULL COLLATE NOCASE,
+    found TEXT NOT NULL, source TEXT NOT NULL, depth TEXT NOT NULL,
+    error_number INTEGER NOT NULL, message TEXT NOT NULL,
+    file_id INTEGER, page_id INTEGER
+);
+CREATE INDEX damage_at ON own_damage (path);
 CREATE TABLE backupfilegroup (
     backup_set_id INTEGER NOT NULL REFERENCES own_backupset, name TEXT, filegroup_id INTEGER NOT NULL,
     filegroup_guid TEXT, type TEXT, type_desc TEXT, is_default INTEGER, is_readonly INTEGER,

@@ -8,6 +8,7 @@
 //! | [`provenance`] | which sets are of one database, and which of a copy |
 //! | [`retention`] | which backups expire: policies that respect chains |
 //! | [`standing`], [`presence`], [`verified`] | what can be restored now; whether its media still exist; what was found in them |
+//! | [`damage`] | which databases are known to be damaged |
 //! | [`Session`] | the current database, variables, settings, what is open |
 //! | [`tsql`] | T-SQL: statements to operations, and operations to text |
 //! | [`sqlbackup`] | the dialect of SQL Backup Pro: commands to operations |
@@ -28,6 +29,7 @@
 
 mod accelerator;
 pub mod chain;
+pub mod damage;
 mod data_type;
 mod decimal;
 mod engine;

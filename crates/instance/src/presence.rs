@@ -21,6 +21,7 @@ use windlass_catalog::{Catalog, Error, PastBackup, PastMedium};
 use windlass_device::DeviceAddress;
 use windlass_media::{FamilyReader, MediaError, ReadAt, ReadError, SetListing};
 
+use crate::damage::Damages;
 use crate::verified::Verifications;
 
 /// Bytes read from the start of a medium: more than its header.
@@ -58,6 +59,8 @@ impl Presence {
 pub struct Looker {
     /// What is known of their content.
     verifications: Verifications,
+    /// What is known of the databases that they are of.
+    damages: Damages,
     /// Length and header of each file.
     seen: HashMap<PathBuf, Result<Seen, Presence>>,
     /// Backups whose media are missing, or present again, contrary to the catalog.
@@ -71,19 +74,24 @@ struct Seen {
 }
 
 impl Looker {
-    /// One that knows what the verifications of an instance have found.
+    /// One that knows what the verifications and the checks of databases of an instance have found.
     ///
     /// # Errors
     /// Those of the catalog.
     pub fn of(catalog: &Catalog) -> Result<Self, Error> {
         Ok(Self {
             verifications: Verifications::read(catalog)?,
+            damages: Damages::read(catalog)?,
             ..Self::default()
         })
     }
 
     pub fn verifications(&self) -> &Verifications {
         &self.verifications
+    }
+
+    pub fn damages(&self) -> &Damages {
+        &self.damages
     }
 
     /// Checks all media of a backup.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use windlass_base::Moment;
 use windlass_catalog::provenance::{databases, distinct_names};
-use windlass_catalog::{DatabaseRecord, PastBackup, Provenance};
+use windlass_catalog::{DatabaseRecord, KnownDamage, PastBackup, Provenance};
 
 use crate::chain::{ChainSet, Chains, Obstacle, is_newer};
 use crate::presence::{Looker, Presence};
@@ -31,6 +31,8 @@ pub struct Standing<'a> {
     pub damaged: Option<(&'a PastBackup, u32)>,
     /// Backups of `state` whose media could not be examined, with the reasons.
     pub unseen: Vec<(&'a PastBackup, String)>,
+    /// What is known to be damaged in the database itself.
+    pub ill: Option<KnownDamage>,
 }
 
 /// Whether the newest state of a database can be restored now.
@@ -163,6 +165,10 @@ pub fn standings<'a>(
                 .collect(),
             state: state.iter().map(backup).collect(),
             unseen,
+            ill: group.last().and_then(|last| {
+                let path = &known[*last].0.of.path;
+                looker.as_deref()?.damages().at(path).cloned()
+            }),
         });
     }
     standings

@@ -152,6 +152,8 @@ pub struct BackupRequest {
     pub content: Content,
     /// Result of SQLite's own check of the database, recorded in the set.
     pub integrity: Option<Integrity>,
+    /// Whether the database is known to be damaged: the set then is, too.
+    pub is_known_damaged: bool,
     /// `STOP_ON_ERROR` or `CONTINUE_AFTER_ERROR`.
     pub on_damage: OnDamage,
     /// `NAME`, `DESCRIPTION`.
@@ -191,6 +193,7 @@ impl BackupRequest {
             checksum: false,
             content: Content::Database,
             integrity: None,
+            is_known_damaged: false,
             on_damage: OnDamage::Stop,
             name: None,
             description: None,

@@ -345,6 +345,9 @@ messages! {
     50182, 16, differential_less_protected(database, lack), "The differential backup of '{database}' is refused, because it is less protected than its base, the full backup: {lack}. (windlass backup --base-missing-ok makes the differential anyway.)";
     50183, 10, differential_less_protected_ignored(database, lack), "Warning: this differential of '{database}' is less protected than its base, the full backup: {lack}.";
     50184, 10, appended_to_damage(device, trouble), "Warning: '{device}' is damaged: {trouble}. What it holds before this place of the new backup set may be lost: verify its earlier backup sets, and make a full backup to another file if one of them is still needed.";
+    50185, 10, known_damage_backed_up(database, known), "Warning: the backup of '{database}' is marked as damaged, and takes the place of no other: {known}. Restore the database, or repair it; a DBCC CHECKDB that finds nothing ends this.";
+    50186, 16, nothing_expires(database, known), "No backup of '{database}' is deleted: {known}. Nobody knows since when, and which of its backups are intact. Restore the database, or repair it; a DBCC CHECKDB that finds nothing ends this.";
+    50187, 10, damaged_set_restored(database), "Warning: the backup set was made of a damaged database, so '{database}' is damaged now. Check it with DBCC CHECKDB; until that finds nothing, its backups are marked as damaged.";
     50200, 10, stays_shared(database), "Database '{database}' stays open to other programs: nobody was disconnected. A restore over it is refused while another program has it open (3101), and locks it from then on.";
     50220, 16, order_contradicted(one, other), "Nothing was restored: by its date, {one} is older than {other}, but by its LSN it is newer. The clock was set back between them, or the files of the database were put back from a copy without a restore, so which state is the newest cannot be told. Choose a set with --set N, or name only the media of the wanted one.";
 }
@@ -411,6 +414,7 @@ texts! {
     relied_sets_read(count, megabytes), "Before anything is deleted, {count} backup set(s) that stay in its place are read back ({megabytes:.1} MB).";
     relied_sets_would_be_read(count, megabytes), "Before anything is deleted, {count} backup set(s) that stay in its place would be read back ({megabytes:.1} MB): headers do not show whether they can be restored, so what is damaged may change these verdicts. --trust-headers reads nothing.";
     recovery_rehearsed(path), "Dry run: the restores into '{path}' would end; the database would be online.";
+    restored_from_damage(database, started), "'{database}' was restored from the backup of {started}, which is damaged or was made of a damaged database.";
     restore_removed(path), "The unfinished restore of '{path}' was removed.";
     restore_removed_older_left(path, files), "The unfinished restore of '{path}' was removed. The database that it was to replace is still there and no longer registered: {files}. Attach it again (CREATE DATABASE ... FOR ATTACH), or delete the files.";
     restoring_sets(sets, why), "Restoring {sets}: {why}.";

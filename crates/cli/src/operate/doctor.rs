@@ -6,6 +6,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 use windlass_base::Moment;
 use windlass_catalog::{Catalog, DatabaseRecord, FILE_NAME};
+use windlass_instance::damage;
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{Restorable, Standing, in_zone_of_now, standings, tell_apart};
@@ -175,6 +176,10 @@ fn databases(
         let is_it = |name: &str| name.eq_ignore_ascii_case(&record.name);
         let standing = standings.iter().find(|one| is_it(one.database));
         database(record, standing, findings);
+        if let Some(known) = looker.damages().of(record) {
+            let what = format!("database {}", record.name);
+            findings.add(State::Error, what, damage::summary(known));
+        }
         for failures in failures.iter().filter(|one| is_it(&one.last.database)) {
             if failures.is_latest {
                 let last = &failures.last;

@@ -8,7 +8,7 @@
 //! since; for the time from the newest backup until now, only what can be restored now counts.
 
 use windlass_base::Moment;
-use windlass_catalog::PastBackup;
+use windlass_catalog::{KnownDamage, PastBackup};
 use windlass_instance::standing::{Restorable, Standing};
 
 use super::history::seconds;
@@ -41,6 +41,8 @@ pub(super) struct Exposure<'a> {
     pub(super) newest: Option<&'a PastBackup>,
     /// Whether backups are dated in the future.
     pub(super) is_ahead: bool,
+    /// What is known to be damaged in the database itself.
+    pub(super) ill: Option<KnownDamage>,
     /// Why it is not known whether that can be restored now.
     pub(super) unknown: Option<String>,
     pub(super) gaps: Vec<Gap>,
@@ -86,6 +88,7 @@ fn judge_one(standing: Standing<'_>, rpo_seconds: i64, now: Moment) -> Exposure<
         unusable: standing.lost,
         newest,
         is_ahead: !standing.ahead.is_empty(),
+        ill: standing.ill,
         unknown,
         gaps: Vec::new(),
         worst: 0,

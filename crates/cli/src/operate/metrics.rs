@@ -13,6 +13,7 @@ use windlass_base::{Moment, visible};
 use windlass_catalog::{Catalog, DatabaseRecord, Failures, PastBackup};
 use windlass_instance::Identity;
 use windlass_instance::chain::Times;
+use windlass_instance::damage::Damages;
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
@@ -86,6 +87,7 @@ fn text(catalog: &Catalog, machine: &str) -> Result<String, windlass_catalog::Er
     let mut looker = Looker::of(catalog)?;
     let standings = standings(&past, Some(&mut looker), now);
     databases(&standings, &registered, &mut text);
+    damages(&standings, &registered, looker.damages(), &mut text);
     failures(&catalog.failures()?, &registered, &mut text);
     verifications(&past, looker.verifications(), &mut text);
     let queued = catalog.queued_copies()?;
@@ -219,6 +221,28 @@ fn databases(standings: &[Standing<'_>], registered: &[DatabaseRecord], text: &m
         "Backups needed for it whose media could not be examined.",
         &|standing| standing.unseen.len() as f64,
     );
+}
+
+/// Whether each database is known to be damaged.
+fn damages(
+    standings: &[Standing<'_>],
+    registered: &[DatabaseRecord],
+    known: &Damages,
+    text: &mut String,
+) {
+    let mut all: BTreeMap<&str, bool> = standings
+        .iter()
+        .map(|one| (one.database, one.ill.is_some()))
+        .collect();
+    for record in registered {
+        *all.entry(record.name.as_str()).or_default() |= known.of(record).is_some();
+    }
+    let name = "windlass_database_damaged";
+    let help = "Whether the database itself is known to be damaged.";
+    heading(text, name, help);
+    for (database, is_damaged) in all {
+        sample(text, name, database, None, f64::from(u8::from(is_damaged)));
+    }
 }
 
 /// The failed backups of each database.

@@ -5,6 +5,7 @@ mod administering;
 mod articles;
 mod commands;
 mod contradicted;
+mod damaged_databases;
 mod devices;
 mod dropping;
 mod dry_run;

@@ -93,6 +93,16 @@ pub(super) fn of_snapshot(
     Ok((snapshot, Checked { depth, findings }))
 }
 
+/// Records the result of a check before a backup.
+pub(super) fn note(
+    session: &mut Session,
+    record: &DatabaseRecord,
+    checked: &Checked,
+    sink: &mut dyn Sink,
+) {
+    session.note_check(record, checked.depth, &checked.findings, sink);
+}
+
 /// Decides what a check means for a backup: findings end it, unless it continues after errors.
 pub(super) fn judge(
     checked: &Checked,
@@ -144,10 +154,12 @@ pub(crate) fn check_database(
     depth: Depth,
     sink: &mut dyn Sink,
 ) -> Result<Vec<String>, Failure> {
-    match of_engine(session, record, depth)? {
-        Some(checked) => Ok(checked.findings),
-        None => of_file(session, record, depth, sink),
-    }
+    let findings = match of_engine(session, record, depth)? {
+        Some(checked) => checked.findings,
+        None => of_file(session, record, depth, sink)?,
+    };
+    session.note_check(record, depth, &findings, sink);
+    Ok(findings)
 }
 
 fn of_file(

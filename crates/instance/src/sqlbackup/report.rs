@@ -156,6 +156,9 @@ impl Recorder<'_> {
             self.error = message.number;
         }
         let text = message.visible_text();
+        if text.starts_with("Warning: ") {
+            self.report.exit_code = self.report.exit_code.max(WARNING);
+        }
         let text = if message.is_error() {
             format!("SQL error {}: {text}", message.number)
         } else {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_catalog::{DatabaseRecord, DatabaseState, Origin};
+use windlass_catalog::{DatabaseRecord, DatabaseState, EndedDamage, Origin};
 use windlass_source::ownership::{self, Owner};
 use windlass_source::sqlite::{self, Seized};
 use windlass_source::{Content, Error as SourceError};
@@ -256,6 +256,9 @@ fn drop_one(
         (DatabaseState::Online, Origin::Attached) => vec![table::file_left(path)],
     };
     session.instance.forget(&record.name)?;
+    if !record.path.exists() {
+        session.end_damage(&record, &EndedDamage::All)?;
+    }
     for note in notes {
         sink.message(note);
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
-use windlass_catalog::{DatabaseRecord, Origin};
+use windlass_catalog::{DatabaseRecord, EndedDamage, Origin};
 use windlass_engine::storage::unnamed;
 use windlass_engine::{
     CreateDatabase as Request, Database, FileSpec, Growth, NewDatabase, OpenDatabase,
@@ -99,6 +99,9 @@ pub(crate) fn register(
     }
     let catalog = session.instance.catalog_mut();
     catalog.register_with_files(&record, &files)?;
+    if origin == Origin::Restored {
+        session.end_damage(&record, &EndedDamage::All)?;
+    }
     Ok(())
 }
 

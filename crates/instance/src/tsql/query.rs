@@ -1,8 +1,8 @@
 //! Executes queries and changes with SQLite, on the current database.
 
 use rusqlite::ErrorCode;
+use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_base::{Message, Moment};
 use windlass_engine::EngineError;
 use windlass_tsql::ast::{Body, Insert, InsertRows, Query, Select, SelectItem, Sql, SqlTree};
 
@@ -14,7 +14,6 @@ use super::expression::{Bound, Facts, StoredIn, store, type_of};
 use super::program::{Program, decode, encode, kept, stored};
 use super::temporary;
 use crate::message_of::engine_message;
-use crate::operation::backup::BAD_CHECKSUM;
 use crate::{Column, ColumnType, DataType, Environment as _, Event, Failure};
 use crate::{Session, Sink, Value, Variables};
 
@@ -48,14 +47,23 @@ pub(super) fn execute(
     })
 }
 
-/// Handles a read that failed because of a damaged page of a page engine database: reports the page with
-/// 824, and records it in `suspect_pages`.
+/// SQLite's text for damage.
+const MALFORMED: &str = "database disk image is malformed";
+
+/// Records damage that a statement met. A damaged page of a page engine database is reported with 824, and recorded
+/// in `suspect_pages`, too.
 fn damage_met(session: &mut Session, failure: Failure) -> Failure {
+    let name = session.current_database().to_owned();
+    let is_malformed = |message: &&Message| message.text.ends_with(MALFORMED);
+    if let Some(message) = failure.messages.iter().find(is_malformed)
+        && let Ok(Some(record)) = session.instance.database(&name)
+    {
+        session.note_malformed(&record, message);
+    }
     let is_read = |message: &Message| message.text.contains("disk I/O error");
     if !failure.messages.iter().any(is_read) {
         return failure;
     }
-    let name = session.current_database().to_owned();
     let open = session.instance.engines.open_databases();
     let Some(damage) = open.take_damage(&name) else {
         return failure;
@@ -63,10 +71,8 @@ fn damage_met(session: &mut Session, failure: Failure) -> Failure {
     if let EngineError::PageChecksum { file_page, .. } = damage
         && let Ok(Some(record)) = session.instance.database(&name)
     {
-        let catalog = session.instance.catalog_mut();
         // If recording fails, the damage is still reported.
-        let _noted =
-            catalog.suspect_page(record.database_id, file_page, BAD_CHECKSUM, Moment::now().0);
+        let _noted = session.note_page(&record, file_page, &engine_message(&damage));
     }
     Failure {
         messages: vec![engine_message(&damage)],

@@ -146,7 +146,7 @@ fn database_file(
 /// Whether the database was found damaged before it was read.
 fn is_known_damaged(request: &BackupRequest) -> bool {
     let findings = request.integrity.map_or(0, |checked| checked.findings);
-    findings > 0 || matches!(request.content, Content::Cut { .. })
+    findings > 0 || request.is_known_damaged || matches!(request.content, Content::Cut { .. })
 }
 
 /// Fills in what is known after the last chunk.

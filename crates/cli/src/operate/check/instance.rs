@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use windlass_catalog::provenance::is_named;
-use windlass_catalog::{DatabaseRecord, Error, FILE_NAME, Failures, PastBackup};
+use windlass_catalog::{DatabaseRecord, Error, FILE_NAME, Failures, KnownDamage, PastBackup};
 use windlass_instance::Session;
 use windlass_instance::chain::Times;
+use windlass_instance::damage;
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
@@ -76,7 +77,13 @@ fn read(session: &mut Session, asked: &[String], limits: Limits) -> Result<Verdi
                 Some(standing) => {
                     database(name, standing, failures, looker.verifications(), limits)
                 }
-                None => never(name, &others, failures),
+                None => {
+                    let mut subject = never(name, &others, failures);
+                    let record = registered.iter().find(|record| is_it(&record.name));
+                    let known = record.and_then(|record| looker.damages().of(record));
+                    subject.reasons.extend(known.map(ill));
+                    subject
+                }
             }
         })
         .collect();
@@ -162,6 +169,7 @@ fn database(
         let text = format!("the backup of {dated} is {AHEAD}");
         reasons.push(Reason::new(State::Warning, "dated-in-future", text));
     }
+    reasons.extend(standing.ill.as_ref().map(ill));
     reasons.extend(damaged(standing));
     media(standing, limits, subject.age, reasons);
     verified(standing, verifications, limits, reasons);
@@ -215,6 +223,12 @@ fn media(standing: &Standing<'_>, limits: Limits, age: Option<i64>, reasons: &mu
                 .numbered(i64::try_from(standing.unseen.len()).unwrap_or(i64::MAX)),
         );
     }
+}
+
+/// The damage of the database itself.
+fn ill(known: &KnownDamage) -> Reason {
+    let reason = Reason::new(State::Critical, "database-damaged", damage::summary(known));
+    reason.numbered(known.error_number.into())
 }
 
 /// The damage that verifications and restores have found.

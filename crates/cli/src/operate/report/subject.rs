@@ -2,7 +2,7 @@
 
 use jiff::civil::DateTime;
 use windlass_base::Moment;
-use windlass_catalog::PastBackup;
+use windlass_catalog::{KnownDamage, PastBackup};
 use windlass_instance::standing::Standing;
 use windlass_report::Moments;
 
@@ -32,6 +32,11 @@ pub(in crate::operate) struct Subject<'a> {
 }
 
 impl Subject<'_> {
+    /// What is known to be damaged in the database itself.
+    pub(super) fn ill(&self) -> Option<&KnownDamage> {
+        self.exposure.as_ref()?.ill.as_ref()
+    }
+
     /// Why it is not known whether its newest state can be restored now.
     pub(super) fn unknown(&self) -> Option<&str> {
         self.exposure.as_ref()?.unknown.as_deref()
@@ -55,6 +60,8 @@ pub(in crate::operate) enum Verdict {
     Lost,
     /// There is no backup.
     Never,
+    /// The database itself is damaged.
+    Damaged,
 }
 
 impl Verdict {
@@ -67,6 +74,7 @@ impl Verdict {
             Self::Ahead => "dated in the future",
             Self::Lost => "nothing restorable",
             Self::Never => "never backed up",
+            Self::Damaged => "database damaged",
         }
     }
 }
@@ -123,11 +131,14 @@ impl<'a> Subjects<'a> {
         }
     }
 
-    /// The databases without a restorable backup that counts.
+    /// The databases without a restorable backup that counts, and those that are damaged themselves.
     pub(super) fn never(&self) -> impl Iterator<Item = &Subject<'a>> {
         let is_never = |subject: &&Subject<'a>| {
             let verdict = self.verdict(subject);
-            matches!(verdict, Verdict::Never | Verdict::Lost | Verdict::Ahead)
+            matches!(
+                verdict,
+                Verdict::Never | Verdict::Lost | Verdict::Ahead | Verdict::Damaged
+            )
         };
         self.all.iter().filter(is_never)
     }
@@ -157,6 +168,9 @@ impl<'a> Subjects<'a> {
     }
 
     pub(in crate::operate) fn verdict(&self, subject: &Subject<'a>) -> Verdict {
+        if subject.ill().is_some() {
+            return Verdict::Damaged;
+        }
         let newest = subject.exposure.as_ref().and_then(|judged| judged.newest);
         let is_ahead = subject
             .exposure

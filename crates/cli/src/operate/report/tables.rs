@@ -3,6 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 use windlass_base::Moment;
 use windlass_catalog::PastBackup;
+use windlass_instance::damage;
 use windlass_report::{Cell, Column, Row, Table};
 
 use super::subject::{Subject, Subjects, Verdict, duration, files, rate, ratio};
@@ -40,7 +41,12 @@ pub(super) fn databases(subjects: &Subjects<'_>) -> Table {
         ])
         .marked(matches!(
             verdict,
-            Verdict::Never | Verdict::Lost | Verdict::Ahead | Verdict::Exposed | Verdict::Unknown
+            Verdict::Never
+                | Verdict::Lost
+                | Verdict::Ahead
+                | Verdict::Damaged
+                | Verdict::Exposed
+                | Verdict::Unknown
         ))
     };
     Table {
@@ -83,12 +89,14 @@ pub(super) fn gaps(subjects: &Subjects<'_>) -> Table {
     for subject in subjects.never() {
         let name = subject.name.into();
         let missing = Cell::Missing;
+        let state = subject.ill().map(damage::summary);
+        let state = state.unwrap_or_else(|| subjects.verdict(subject).text().to_owned());
         rows.push(
             Row::new(vec![
                 name,
                 missing.clone(),
                 at(Some(subjects.now)),
-                subjects.verdict(subject).text().into(),
+                state.into(),
                 missing.clone(),
                 missing,
             ])

@@ -2,7 +2,7 @@
 //!
 //! Sought in this order: the media that the options name; the base that the history knows; failing
 //! these, the newest full backup of that very database on the media that the differential goes to.
-//! `COPY_ONLY` backups, runs to `NUL` and backups of a copy never count. One that is dated in the future
+//! `COPY_ONLY` backups, runs to `NUL`, and backups of a copy or of a damaged database never count. One that is dated in the future
 //! does not count either: which state is the newest could not be told. The digests to compare with come
 //! from the instance's cache, one file per base, or else from the base's media.
 //!
@@ -24,7 +24,7 @@ use windlass_pipeline::{
 };
 
 use super::BackupOptions;
-use crate::chain::{ChainSet, Chains};
+use crate::chain::{ChainSet, Chains, Obstacle};
 use crate::presence::{Looker, Presence};
 use crate::provenance::of_set;
 use crate::retention::Now;
@@ -302,6 +302,10 @@ fn check_media(
     let made = past.finished.map_or_else(String::new, |at| at.to_string());
     let reason = match found {
         _ if past.is_overwritten => "a later backup has overwritten it".to_owned(),
+        // What is made of a database that is still damaged is marked anyway.
+        _ if past.is_damaged && session.known_damage(wanted.record)?.is_none() => {
+            Obstacle::Damaged.to_string()
+        }
         Presence::There => return Ok(()),
         Presence::Gone(reason) | Presence::Damaged { reason, .. } => reason,
         Presence::Unknown(reason) => {
@@ -469,7 +473,8 @@ pub(super) fn backed_up(
     set: &SetConfiguration,
     is_discarded: bool,
 ) -> BackedUp {
-    let is_base = set.set_type == SetType::Full && !set.is_copy_only && !is_discarded;
+    let is_whole = !set.is_copy_only && !set.is_damaged && !is_discarded;
+    let is_base = set.set_type == SetType::Full && is_whole;
     BackedUp {
         database_id: record.database_id,
         of: of_set(set),

@@ -1,6 +1,7 @@
 //! A backup of one database.
 
 mod base;
+mod damaged;
 mod emptied;
 mod media;
 mod options;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_base::message::table;
-use windlass_base::{Guid, Lsn, Moment};
+use windlass_base::{FilePage, Guid, Lsn};
 use windlass_catalog::DatabaseRecord;
 use windlass_codec::{Algorithm, DeflateProvider};
 use windlass_crypt::{Certificate, Recipient};
@@ -59,9 +60,6 @@ pub struct BackupMade {
     /// Whether it was entered in the history.
     pub is_remembered: bool,
 }
-
-/// `event_type` of a page that does not match its checksum, in `suspect_pages`.
-pub(crate) const BAD_CHECKSUM: u8 = 2;
 
 /// Maximum number of damaged pages listed in messages; the report has them all.
 const DAMAGED_PAGES_REPORTED: usize = 10;
@@ -134,6 +132,7 @@ pub(crate) fn refused(
     failure: Failure,
 ) -> Failure {
     history::record_failure(session, database, operation, &failure);
+    session.note_failed_read(database, &failure);
     failure.then(table::terminating_abnormally(operation))
 }
 
@@ -183,6 +182,7 @@ impl BackupOperation<'_> {
             encryption,
             content,
             integrity,
+            is_known_damaged: self.is_known_damaged(integrity, sink)?,
             ..self.request(media, kind)?
         };
         let seen = base::seen(self.session, &request.kind, self.options)?;
@@ -278,7 +278,7 @@ impl BackupOperation<'_> {
 
     /// Runs SQLite's own check, if requested.
     fn check(
-        &self,
+        &mut self,
         snapshot: Box<dyn Snapshot>,
         depth: Option<Depth>,
         of_engine: Option<integrity::Checked>,
@@ -289,6 +289,7 @@ impl BackupOperation<'_> {
             (None, None) => return Ok((snapshot, None)),
             (None, Some(depth)) => integrity::of_snapshot(self.session, snapshot, depth)?,
         };
+        integrity::note(self.session, &self.record, &checked, sink);
         let name = &self.record.name;
         let judged = integrity::judge(&checked, self.options.on_damage, name, sink)?;
         Ok((snapshot, Some(judged)))
@@ -375,6 +376,7 @@ impl BackupOperation<'_> {
             checksum: settled.checksum,
             content: Content::Database,
             integrity: None,
+            is_known_damaged: false,
             on_damage: options.on_damage,
             name: options.name.clone(),
             description: options.description.clone(),
@@ -432,8 +434,9 @@ impl BackupOperation<'_> {
         let catalog = self.session.instance.catalog_mut();
         let is_base = catalog.record_backup(&record, Some(&of));
         let suspect = report.damaged.iter().try_for_each(|damaged| {
-            let now = Moment::now().0;
-            catalog.suspect_page(self.record.database_id, damaged.page, BAD_CHECKSUM, now)
+            let FilePage { file_id, page } = damaged.page;
+            let message = table::page_mismatch(file_id, page, &damaged.file);
+            self.session.note_page(&self.record, damaged.page, &message)
         });
         for error in [is_base.as_ref().err(), suspect.as_ref().err()]
             .into_iter()

@@ -40,6 +40,9 @@ impl BackupOperation<'_> {
         if self.record.log_path.is_none() && has_no_bytes(&self.record.path) {
             self.empty(&media, sink)?;
         }
+        if self.options.integrity.is_none() {
+            self.is_known_damaged(None, sink)?;
+        }
         let source = SourceSize {
             bytes: files.iter().map(|(_, bytes)| bytes).sum(),
             ranges: files.len() as u64,

@@ -182,6 +182,7 @@ impl Repack<'_> {
             checksum: false,
             content: windlass_source::Content::Database,
             integrity: None,
+            is_known_damaged: false,
             on_damage: OnDamage::Stop,
             name: options.name.clone(),
             description: options.description.clone(),

@@ -20,6 +20,7 @@ use windlass_catalog::provenance::databases;
 use windlass_catalog::{Error as CatalogError, QueuedCopy};
 use windlass_device::DeviceAddress;
 
+use crate::damage::{self, Damages};
 use crate::retention::{self, Decision, FoundMedia, FoundOther, FoundSet, Now, Place, Policy};
 use crate::{Session, Sink, presence};
 
@@ -129,10 +130,13 @@ impl Session {
         }
         let waiting = self.instance.catalog().queued_copies();
         let waiting = waiting.map_err(ExpireError::History)?;
+        let damages = Damages::read(self.instance.catalog()).map_err(ExpireError::History)?;
+        let mut ill = BTreeSet::new();
         let decisions = loop {
             let mut decisions =
                 retention::decide(&scan.media, options.policy, options.database, now);
             keep_waiting(&scan.media, &mut decisions, &waiting);
+            keep_ill(&scan.media, &mut decisions, &damages, &mut ill);
             if let Some(doubt) = &doubt {
                 for decision in &mut decisions {
                     decision.keep(doubt.reason());
@@ -162,6 +166,11 @@ impl Session {
                 }
             }
         };
+        for known in ill.iter().filter_map(|path| damages.at(path)) {
+            is_damaged = true;
+            let summary = damage::summary(known);
+            sink.message(table::nothing_expires(&known.database, summary));
+        }
         let deletes = |decision: &Decision| decision.goes && options.removal == Removal::Delete;
         let needs = needs(&scan.media, &decisions);
         let mut deleted = Vec::new();
@@ -243,6 +252,28 @@ fn keep_waiting(media: &[FoundMedia], decisions: &mut [Decision], waiting: &[Que
                 "it waits to be copied to '{}'",
                 copy.target.display()
             ));
+        }
+    }
+}
+
+/// Of a damaged database, nobody knows since when it is, and so which of its backups are intact: all stay. Adds the
+/// databases that would lose one, by their paths.
+fn keep_ill(
+    media: &[FoundMedia],
+    decisions: &mut [Decision],
+    damages: &Damages,
+    ill: &mut BTreeSet<String>,
+) {
+    let going = media
+        .iter()
+        .zip(decisions)
+        .filter(|(_, decision)| decision.goes);
+    for (media, decision) in going {
+        let mut known = media.sets.iter().filter_map(|set| damages.at(&set.of.path));
+        if let Some(known) = known.next() {
+            ill.insert(known.path.clone());
+            decision
+                .keep("its database is damaged: which backups are intact is not known".to_owned());
         }
     }
 }

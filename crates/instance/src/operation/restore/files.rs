@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use windlass_base::message::table;
 use windlass_base::{FileId, Moment, PAGE_BYTES};
-use windlass_catalog::{FileRecord, Origin, RestoreFileRecord, RestoreType};
+use windlass_catalog::{EndedDamage, FileRecord, Origin, RestoreFileRecord, RestoreType};
 use windlass_engine::RestoredFile;
 use windlass_media::SetConfiguration;
 use windlass_pipeline::{Selection, restore_selected};
@@ -116,7 +116,9 @@ impl PartRestore<'_> {
         let noted = files.iter().try_for_each(|file| {
             let database_id = self.record.database_id;
             let catalog = self.session.instance.catalog_mut();
-            catalog.file_restored(database_id, file.file_id, now)
+            catalog.file_restored(database_id, file.file_id, now)?;
+            let ended = EndedDamage::Pages(file.file_id, 0..=u64::MAX);
+            self.session.end_damage(&self.record, &ended)
         });
         if noted.is_err() {
             sink.message(table::history_not_written());

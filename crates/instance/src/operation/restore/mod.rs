@@ -47,6 +47,7 @@ use super::media::check_moves;
 use super::observer::Watch;
 use super::{database, history, rehearse, sql_server, timing};
 use crate::event_log::Entry;
+use crate::instance::new_record;
 use crate::message_of::{loss_messages, os_error};
 use crate::{Completed, Failure, Session, Sink};
 pub use newest::{Newest, NewestRequest, Sequence, Step};
@@ -59,7 +60,7 @@ pub(super) use places::placed;
 pub(crate) use placing::WITH_REPLACE;
 pub(super) use placing::{Placing, Wish, outside_folders};
 use reader::SetReader;
-use target::{TargetKind, Wanted, first, kind_of};
+use target::{TargetKind, Wanted, first, kind_of, log};
 
 pub(crate) const OPERATION: &str = "RESTORE DATABASE";
 
@@ -225,7 +226,9 @@ impl RestoreOperation<'_> {
         let begun = Instant::now();
         let report = self.copy(keys, target, &files, existed, sink)?;
         self.announce(&report, &path, sink);
+        let restored = self.restored(&files);
         self.register_or_tell(&files, existed, sink);
+        self.note_content(&restored, &report, sink);
         self.conclude(&report, begun, &files, sink)?;
         Ok(RestoreOutcome::Restored {
             path,
@@ -404,6 +407,32 @@ impl RestoreOperation<'_> {
         }
         watch.finish();
         Ok(report)
+    }
+
+    /// The database whose files were restored, as far as damage is recorded for it.
+    fn restored(&self, files: &[FileRecord]) -> DatabaseRecord {
+        let path = first(files).map_or_else(PathBuf::new, |file| file.path.clone());
+        DatabaseRecord {
+            log_path: log(files).map(|log| log.path.clone()),
+            ..new_record(self.reader.name, &path, Origin::Restored)
+        }
+    }
+
+    /// Records whether the restored content is damaged.
+    fn note_content(
+        &mut self,
+        restored: &DatabaseRecord,
+        report: &ReadReport,
+        sink: &mut dyn Sink,
+    ) {
+        let set = &self.reader.opened.set;
+        if set.is_damaged {
+            sink.message(table::damaged_set_restored(self.reader.name));
+        }
+        let is_damaged = set.is_damaged || !report.damaged.is_empty();
+        let recovery = self.reader.options.recovery;
+        self.session
+            .note_restore(restored, set, is_damaged, recovery, sink);
     }
 
     /// Records that the set is damaged, if that is why it cannot be restored.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use windlass_base::message::table;
 use windlass_base::{FileId, FilePage, Moment, PAGE_BYTES};
-use windlass_catalog::{RestoreFileRecord, RestoreType};
+use windlass_catalog::{EndedDamage, RestoreFileRecord, RestoreType};
 use windlass_engine::{Database, PageRestore};
 use windlass_pipeline::{Selection, restore_selected};
 use windlass_source::Error as SourceError;
@@ -71,7 +71,10 @@ impl PartRestore<'_> {
         let now = Moment::now().0;
         let noted = pages.iter().try_for_each(|&page| {
             let catalog = self.session.instance.catalog_mut();
-            catalog.page_restored(self.record.database_id, page, now)
+            catalog.page_restored(self.record.database_id, page, now)?;
+            let FilePage { file_id, page } = page;
+            let ended = EndedDamage::Pages(file_id, page..=page);
+            self.session.end_damage(&self.record, &ended)
         });
         if noted.is_err() {
             sink.message(table::history_not_written());

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use windlass_base::message::table;
-use windlass_catalog::{DatabaseRecord, DatabaseState};
+use windlass_catalog::{DatabaseRecord, DatabaseState, EndedDamage, Origin};
 use windlass_source::Recovery;
 use windlass_source::sqlite::{self, Existing};
 
 use super::registration::store_or_tell;
 use super::{OPERATION, RestoreOptions, RestoreOutcome};
+use crate::instance::new_record;
 use crate::message_of::os_error;
 use crate::names::absolute;
 use crate::operation::timing;
@@ -47,10 +48,18 @@ pub(super) fn run(
     } else {
         Existing::Refuse
     };
-    match engine_log(known.as_ref(), options) {
-        Some(log) => windlass_source::engine::recover(&log, name),
+    let engine_log = engine_log(known.as_ref(), options);
+    match &engine_log {
+        Some(log) => windlass_source::engine::recover(log, name),
         None => sqlite::recover(&path, existing, &session.cancel_flag()),
     }?;
+    let recovered = DatabaseRecord {
+        log_path: engine_log,
+        ..new_record(name, &path, Origin::Restored)
+    };
+    if let Err(error) = session.end_damage(&recovered, &EndedDamage::BeforeRestore) {
+        tracing::warn!("the damage of the replaced database was not forgotten: {error}");
+    }
     if let Some(record) = known {
         let record = DatabaseRecord {
             state: DatabaseState::Online,
