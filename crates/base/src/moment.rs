@@ -53,6 +53,13 @@ impl Moment {
         self.0
     }
 
+    /// Seconds since 1970, UTC, of a local time with its offset from UTC in quarter hours.
+    pub fn utc_seconds(self, quarter_hours: i32) -> i64 {
+        let local = self.0.to_zoned(TimeZone::UTC);
+        let local = local.map_or(0, |local| local.timestamp().as_second());
+        local - i64::from(quarter_hours) * 900
+    }
+
     /// This moment plus whole days, saturating at the calendar's end.
     pub fn plus_days(self, days: u32) -> Self {
         Self(

@@ -12,6 +12,7 @@
 //! | [`BackupRecord`], [`RestoreRecord`] | the history tables, with SQL Server's columns |
 //! | [`PastBackup`] | the history for readers, with the media of each set; [`BackedUp`]: the database of a backup, and the base of its differentials |
 //! | [`Provenance`] | which backups are of one database |
+//! | [`EarlierBackups`] | what a new backup must not seem older than |
 //! | [`FailureRecord`], [`Depth`] | failed backups, verified sets |
 //! | [`KnownDamage`] | the databases that are known to be damaged |
 //! | [`Drive`] | settings: folders mapped to drive letters, and folders for restores |
@@ -38,6 +39,7 @@ mod copy;
 mod damage;
 mod database;
 mod device;
+mod earlier;
 mod encryptor;
 mod error;
 mod history;
@@ -62,6 +64,7 @@ pub use database::{
     Base, DatabaseRecord, DatabaseState, FIRST_USER_DATABASE_ID, FileRecord, Origin,
 };
 pub use device::BackupDevice;
+pub use earlier::EarlierBackups;
 pub use error::Error;
 pub use past::{Forgotten, PastBackup, PastMedium};
 pub use procedure::{Existing, StoredProcedure};

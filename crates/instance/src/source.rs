@@ -2,7 +2,7 @@
 
 use windlass_base::Lsn;
 use windlass_base::message::table;
-use windlass_catalog::{Base, DatabaseRecord, Provenance};
+use windlass_catalog::{Base, DatabaseRecord, EarlierBackups, Provenance};
 use windlass_source::SourceDatabase;
 use windlass_source::sqlite::{FileIdentity, SnapshotOptions};
 
@@ -42,6 +42,22 @@ impl Session {
             return Ok(None);
         };
         Ok(self.instance.catalog().base_of(record.database_id, &of)?)
+    }
+
+    /// What the history knows of the earlier backups of a database.
+    pub(crate) fn earlier(&self, record: &DatabaseRecord) -> Result<EarlierBackups, Failure> {
+        let base = record.base.map_or(Lsn::ZERO, |base| base.lsn);
+        let Some(of) = self.provenance_of(record) else {
+            return Ok(EarlierBackups {
+                last_lsn: base,
+                finished: None,
+            });
+        };
+        let known = self.instance.catalog().earlier_backups(&of)?;
+        Ok(EarlierBackups {
+            last_lsn: known.last_lsn.max(base),
+            ..known
+        })
     }
 
     /// The database as its next backup will describe it.
@@ -86,7 +102,7 @@ impl Session {
                 database_name: Some(record.name.clone()),
                 logical_name: Some(record.logical_name.clone()),
                 family_guid: record.family_guid,
-                after: record.base.map_or(Lsn::ZERO, |base| base.lsn),
+                after: self.earlier(record)?.last_lsn,
                 busy_timeout: self
                     .settings
                     .lock_timeout

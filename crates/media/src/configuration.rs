@@ -245,6 +245,9 @@ records! {
         0x53 set_checksum: u64,
         /// Bytes of the database in chunks whose text was narrowed.
         0x54 narrowed_bytes: u64,
+        /// The end of an earlier backup of the database, in seconds since 1970, UTC, if that is dated later than this
+        /// one began: a clock was wrong.
+        0x55 contradicted_until: Option<NonZeroU64>,
         /// The set's key, wrapped for its recipients; empty if the set is not encrypted.
         0x8060 key_block: Vec<u8>,
         /// Authenticates all other records with the set's key; final only.

@@ -165,6 +165,8 @@ pub struct BackupRequest {
     pub requester: Requester,
     /// The last full backup before this one that was not copy-only; zero if there is none.
     pub database_backup_lsn: Lsn,
+    /// The latest end of the earlier backups of the database, in seconds since 1970, UTC, if any is known.
+    pub earlier_until: Option<i64>,
     /// Folder for an extra copy of the extent digests of a full backup, used by later
     /// differentials: one file per set.
     pub digests_to: Option<PathBuf>,
@@ -200,6 +202,7 @@ impl BackupRequest {
             expires: None,
             requester: Requester::default(),
             database_backup_lsn: Lsn::ZERO,
+            earlier_until: None,
             digests_to: None,
             tuning: Tuning::default(),
         }

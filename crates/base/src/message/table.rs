@@ -349,7 +349,7 @@ messages! {
     50186, 16, nothing_expires(database, known), "No backup of '{database}' is deleted: {known}. Nobody knows since when, and which of its backups are intact. Restore the database, or repair it; a DBCC CHECKDB that finds nothing ends this.";
     50187, 10, damaged_set_restored(database), "Warning: the backup set was made of a damaged database, so '{database}' is damaged now. Check it with DBCC CHECKDB; until that finds nothing, its backups are marked as damaged.";
     50200, 10, stays_shared(database), "Database '{database}' stays open to other programs: nobody was disconnected. A restore over it is refused while another program has it open (3101), and locks it from then on.";
-    50220, 16, order_contradicted(one, other), "Nothing was restored: by its date, {one} is older than {other}, but by its LSN it is newer. The clock was set back between them, or the files of the database were put back from a copy without a restore, so which state is the newest cannot be told. Choose a set with --set N, or name only the media of the wanted one.";
+    50220, 16, order_contradicted(one, other), "Nothing was restored: by its date, {one} is older than {other}, but by its LSN, or by the history when it was made, it is newer. The clock was set back between them, or the files of the database were put back from a copy without a restore, so which state is the newest cannot be told. Choose a set with --set N, or name only the media of the wanted one.";
 }
 
 // What statements report besides SQL Server's messages.

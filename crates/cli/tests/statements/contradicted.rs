@@ -1,5 +1,6 @@
 //! Where the dates of backups contradict the log of their database, nobody knows which state is the newest.
 
+use rusqlite::Connection;
 use windlass_media::craft::{self, Medium, Set};
 
 use crate::sqlbackup;
@@ -83,4 +84,40 @@ fn a_restore_begins_a_new_recovery_fork() {
     assert_eq!(first.recovery_fork_guid, second.recovery_fork_guid);
     assert_ne!(second.recovery_fork_guid, third.recovery_fork_guid);
     assert_eq!(second.family_guid, third.family_guid);
+}
+
+/// Moves the dates of the history's backups ahead, as if the clock had been wrong when they were made.
+fn date_ahead(place: &Place) {
+    let catalog = Connection::open(place.path("instance/windlass.catalog")).expect("the catalog");
+    catalog
+        .execute_batch(
+            "UPDATE own_backupset SET last_lsn = '4000000000000000000000001',
+             backup_finish_date = datetime(backup_finish_date, '+5 hours')",
+        )
+        .expect("other dates");
+}
+
+#[test]
+fn a_backup_says_that_an_earlier_one_is_dated_later_and_continues_its_lsns() {
+    for create in [
+        "CREATE DATABASE own ON (NAME = a, FILENAME = 'd:\\a.mdf') LOG ON (NAME = l, FILENAME = 'd:\\a.ldf')",
+        "CREATE DATABASE own ON (FILENAME = 'd:\\app.db') FOR ATTACH",
+    ] {
+        let place = Place::new();
+        let backup = |name: &str| {
+            let backup =
+                format!("BACKUP DATABASE own TO DISK = 'd:\\temp\\{name}.bak' WITH FORMAT");
+            succeed(&place, &backup);
+            set_of(&place, &format!("temp/{name}.bak"))
+        };
+        succeed(&place, create);
+        assert_eq!(backup("1").contradicted_until, None);
+        assert_eq!(backup("2").contradicted_until, None);
+        date_ahead(&place);
+        let last = backup("3");
+        assert!(last.contradicted_until.is_some(), "{create}");
+        // Those of the page engine are its log's.
+        let is_sqlite = create.ends_with("ATTACH");
+        assert_eq!(last.last_lsn.vlf >= 4_000_000_000, is_sqlite, "{create}");
+    }
 }

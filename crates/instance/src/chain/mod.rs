@@ -28,7 +28,8 @@
 //!    later position is newer, and the LSN of a SQLite file, which is a time that never goes back, takes
 //!    precedence over the date. An empty database is older than any that holds something: it has lost its content,
 //!    or never had any. A page-engine database begins a new
-//!    recovery fork with each restore, and within one its LSNs only grow: where they contradict the dates
+//!    recovery fork with each restore, and within one its LSNs only grow. A backup that is dated before an earlier
+//!    one of its database says so, if the history knew that one. Where these contradict the dates
 //!    ([`rivals`]), nobody knows which state is the newer, so no restore chooses one, and retention keeps both.
 //!
 //! If there are several copies of one set, any that can be restored is used.

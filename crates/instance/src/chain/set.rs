@@ -49,17 +49,10 @@ impl Times {
         let finished = finished.or(started)?;
         let started = started.unwrap_or(finished);
         Some(Self {
-            started: utc_seconds(started, time_zone),
-            finished: utc_seconds(finished, time_zone),
+            started: started.utc_seconds(time_zone),
+            finished: finished.utc_seconds(time_zone),
         })
     }
-}
-
-/// Converts a local time to seconds since 1970, UTC.
-fn utc_seconds(moment: Moment, time_zone: i32) -> i64 {
-    let zoned = moment.to_civil().to_zoned(jiff::tz::TimeZone::UTC);
-    let local = zoned.map_or(0, |zoned| zoned.timestamp().as_second());
-    local - i64::from(time_zone) * 900
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +74,8 @@ pub struct ChainSet {
     /// The LSN of its state.
     pub last_lsn: Lsn,
     pub times: Option<Times>,
+    /// The end of an earlier backup whose date is later than its own, in seconds since 1970, UTC: a clock was wrong.
+    pub contradicted_until: Option<i64>,
     /// The media set that contains it, and its position there.
     pub place: Option<(Guid, u32)>,
     /// Whether its database was empty: its state is older than any that holds something.
@@ -110,6 +105,8 @@ impl ChainSet {
             first_lsn: set.first_lsn,
             last_lsn: set.last_lsn,
             times: Times::of(set.started, set.finished, i32::from(set.time_zone)),
+            contradicted_until: (set.contradicted_until)
+                .and_then(|until| i64::try_from(until.get()).ok()),
             place: None,
             is_empty: is_empty(set),
             obstacle,
@@ -156,6 +153,7 @@ impl ChainSet {
             first_lsn: past.first_lsn.unwrap_or(Lsn::ZERO),
             last_lsn: past.last_lsn.unwrap_or(Lsn::ZERO),
             times,
+            contradicted_until: None,
             place: past
                 .media_set_guid
                 .map(|media_set| (media_set, past.position)),
@@ -199,15 +197,19 @@ pub(crate) fn is_empty(set: &SetConfiguration) -> bool {
     !set.files.is_empty() && set.files.iter().all(|file| file.size_bytes == 0)
 }
 
-/// Whether the log says that `one` has the newer state, and the dates say that `other` has it: a clock was set
-/// back, or the files of the database were put back from a copy. Then neither can take the other's place.
+/// Whether `one` has the newer state by its log, or by what was known when it was made, and `other` by its date: a
+/// clock was set back, or the files of the database were put back from a copy. Then neither can take the other's place.
 pub(super) fn is_rival(one: &ChainSet, other: &ChainSet) -> bool {
     let of = |set: &ChainSet| (set.family_guid, set.fork);
     let media_set = |set: &ChainSet| set.place.map(|(media_set, _)| media_set);
     // The LSNs of a SQLite file are times themselves.
-    of(one) == of(other)
-        && one.fork != one.family_guid
-        && one.last_lsn > other.last_lsn
+    let by_log =
+        of(one) == of(other) && one.fork != one.family_guid && one.last_lsn > other.last_lsn;
+    // A backup whose date is from then on was not made before it for sure.
+    let by_knowledge = one.family_guid == other.family_guid
+        && (other.times.zip(one.contradicted_until))
+            .is_some_and(|(times, until)| times.finished <= until);
+    (by_log || by_knowledge)
         && (media_set(one).is_none() || media_set(one) != media_set(other))
         && is_newer(other, one)
 }

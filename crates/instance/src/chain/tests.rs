@@ -37,6 +37,7 @@ fn set(kind: SetType, number: u8, time: u32, base: Option<u8>) -> ChainSet {
             started: i64::from(time) * 10,
             finished: i64::from(time) * 10 + 5,
         }),
+        contradicted_until: None,
         place: None,
         is_empty: false,
         obstacle: None,
@@ -77,6 +78,13 @@ fn where_log_and_dates_of_one_fork_disagree_neither_set_is_the_newer() {
         ..set.clone()
     };
     assert!(!are_rivals(&times(&old), &times(&new)));
+    // The history knew of one that is dated later.
+    let known = |until| ChainSet {
+        contradicted_until: Some(until),
+        ..times(&set(Full, 1, 1, None))
+    };
+    assert!(are_rivals(&known(25), &times(&new)));
+    assert!(!are_rivals(&known(24), &times(&new)));
     // One stands behind the other on a medium.
     let on = |set: &ChainSet, position| set.clone().on(guid(203), position);
     assert!(!are_rivals(&on(&old, 1), &on(&new, 2)));

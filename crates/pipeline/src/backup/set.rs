@@ -1,5 +1,7 @@
 //! The configuration of a new set, at its start and at its end.
 
+use std::num::NonZeroU64;
+
 use windlass_base::{EXTENT_BYTES, Guid, Lsn, Moment};
 use windlass_codec::Level;
 use windlass_media::{
@@ -56,6 +58,7 @@ pub(super) fn configuration(
         last_lsn: lsns.last_lsn,
         checkpoint_lsn: lsns.checkpoint_lsn,
         database_backup_lsn: request.database_backup_lsn,
+        contradicted_until: contradicted_until(request, started.utc_seconds(time_zone.into())),
         differential_base_lsn: base_lsn,
         differential_base_guid: base_guid,
         family_guid: identity.family_guid,
@@ -141,6 +144,12 @@ fn database_file(
         created_ns: file.created_ns(),
         ..DatabaseFile::default()
     }
+}
+
+/// The end of the earlier backups if it is after the start of this one, in seconds since 1970, UTC.
+fn contradicted_until(request: &BackupRequest, started: i64) -> Option<NonZeroU64> {
+    let until = request.earlier_until.filter(|until| *until > started)?;
+    NonZeroU64::new(u64::try_from(until).ok()?)
 }
 
 /// Whether the database was found damaged before it was read.

@@ -383,6 +383,7 @@ impl BackupOperation<'_> {
             expires: settled.expires,
             requester: self.session.instance.identity().to_requester(),
             database_backup_lsn: self.record.base.map_or(Lsn::ZERO, |base| base.lsn),
+            earlier_until: self.session.earlier(&self.record)?.finished,
             digests_to,
             tuning: settled.tuning,
         })

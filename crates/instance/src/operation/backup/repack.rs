@@ -189,6 +189,7 @@ impl Repack<'_> {
             expires: settled.expires,
             requester: self.session.instance.identity().to_requester(),
             database_backup_lsn: Lsn::ZERO,
+            earlier_until: None,
             digests_to: None,
             tuning: settled.tuning,
         };
