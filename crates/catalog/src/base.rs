@@ -13,6 +13,19 @@ use crate::{Base, Catalog, Error, Provenance};
 
 const DOING: &str = "looking up a differential base";
 
+/// The sets from which differentials of registered databases count.
+pub(crate) const REGISTERED_BASES: &str =
+    "SELECT base_set_guid FROM own_database WHERE base_set_guid IS NOT NULL";
+
+/// The newest set of each database from which its differentials can count.
+pub(crate) const NEWEST_BASES: &str = "SELECT backup_set_uuid FROM (\
+       SELECT backup_set_uuid, row_number() OVER (\
+         PARTITION BY database_guid ORDER BY length(checkpoint_lsn) DESC, \
+         checkpoint_lsn DESC, backup_set_id DESC\
+       ) AS place FROM own_backupset \
+       WHERE type = 'D' AND is_copy_only = 0 AND is_discarded = 0 \
+       AND ifnull(is_damaged, 0) = 0) WHERE place = 1";
+
 /// Makes a full backup its database's base if it is newer than the current one.
 pub(crate) fn propose(connection: &Connection, of: &BackedUp) -> Result<bool, Error> {
     let doing = "storing a differential base";
@@ -112,16 +125,7 @@ impl Catalog {
     pub fn base_guids(&self) -> Result<Vec<String>, Error> {
         let mut statement = self
             .connection()
-            .prepare_cached(
-                "SELECT base_set_guid FROM own_database WHERE base_set_guid IS NOT NULL \
-                 UNION SELECT backup_set_uuid FROM (\
-                   SELECT backup_set_uuid, row_number() OVER (\
-                     PARTITION BY database_guid ORDER BY length(checkpoint_lsn) DESC, \
-                     checkpoint_lsn DESC, backup_set_id DESC\
-                   ) AS place FROM own_backupset \
-                   WHERE type = 'D' AND is_copy_only = 0 AND is_discarded = 0 \
-                   AND ifnull(is_damaged, 0) = 0) WHERE place = 1",
-            )
+            .prepare_cached(&format!("{REGISTERED_BASES} UNION {NEWEST_BASES}"))
             .doing(DOING)?;
         let rows = statement.query_map([], |row| row.get(0)).doing(DOING)?;
         rows.collect::<rusqlite::Result<_>>().doing(DOING)

@@ -35,8 +35,10 @@ impl Catalog {
 pub(crate) fn find_or_insert(connection: &Connection, record: &BackupRecord) -> Result<i64, Error> {
     let known = connection
         .query_row(
-            "SELECT backup_set_id FROM backupset JOIN backupmediaset USING (media_set_id) \
-             WHERE backup_set_uuid = ?1 AND media_uuid = ?2",
+            // Its history begins again.
+            "UPDATE own_backupset SET is_forgotten = 0 FROM own_backupmediaset AS media \
+             WHERE backup_set_uuid = ?1 AND media.media_set_id = own_backupset.media_set_id \
+             AND media_uuid = ?2 RETURNING backup_set_id",
             params![Stored(record.set_guid), Stored(record.media.media_set_guid)],
             |row| row.get(0),
         )
@@ -80,7 +82,7 @@ fn insert_backup(connection: &Connection, record: &BackupRecord) -> Result<i64, 
     }
     connection
         .execute(
-            "INSERT INTO backupfilegroup (backup_set_id, name, filegroup_id, type, type_desc, \
+            "INSERT INTO own_backupfilegroup (backup_set_id, name, filegroup_id, type, type_desc, \
              is_default, is_readonly) VALUES (?1, 'PRIMARY', 1, 'FG', 'ROWS_FILEGROUP', 1, 0)",
             [set_id],
         )
@@ -91,7 +93,7 @@ fn insert_backup(connection: &Connection, record: &BackupRecord) -> Result<i64, 
 fn insert_media(connection: &Connection, media: &MediaSetRecord) -> Result<i64, Error> {
     connection
         .query_row(
-            "INSERT INTO backupmediaset (media_uuid, media_family_count, name, description, \
+            "INSERT INTO own_backupmediaset (media_uuid, media_family_count, name, description, \
              software_name, software_vendor_id, MTF_major_version, mirror_count, \
              is_password_protected, is_compressed, is_encrypted) \
              VALUES (?1, ?2, ?3, ?4, ?5, 4608, 1, ?6, 0, ?7, ?8) \
@@ -120,7 +122,7 @@ fn insert_family(
 ) -> Result<(), Error> {
     connection
         .execute(
-            "INSERT OR REPLACE INTO backupmediafamily (media_set_id, family_sequence_number, \
+            "INSERT OR REPLACE INTO own_backupmediafamily (media_set_id, family_sequence_number, \
              media_family_id, media_count, logical_device_name, physical_device_name, device_type, \
              physical_block_size, mirror) VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8)",
             params![

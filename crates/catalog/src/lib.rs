@@ -42,6 +42,7 @@ mod device;
 mod earlier;
 mod encryptor;
 mod error;
+mod forget;
 mod history;
 mod home;
 mod past;
@@ -66,7 +67,8 @@ pub use database::{
 pub use device::BackupDevice;
 pub use earlier::EarlierBackups;
 pub use error::Error;
-pub use past::{Forgotten, PastBackup, PastMedium};
+pub use forget::Forgotten;
+pub use past::{PastBackup, PastMedium};
 pub use procedure::{Existing, StoredProcedure};
 pub use provenance::Provenance;
 pub use record::{BackedUp, BackupRecord, FamilyRecord, MediaSetRecord, NamedValues};

@@ -1,28 +1,21 @@
-//! Queries and deletes backup history.
+//! Queries backup history.
 //!
-//! Neighbours: `history` and `restore_history` write it. Deleting rows deletes no backups.
+//! Neighbours: `history` and `restore_history` write it, `forget` deletes it.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use rusqlite::{OptionalExtension as _, Row, Transaction, params};
+use rusqlite::{OptionalExtension as _, Row, params};
 use windlass_base::{FileId, FilePage, Guid, Lsn, Moment};
 
 use crate::error::Doing;
 use crate::value::{Stored, read, text_path};
 use crate::{Catalog, Error, Provenance};
 
-/// Which rows of the history to delete.
-#[derive(Debug, Clone, Copy)]
-pub enum Forgotten<'a> {
-    /// Backups that finished, and restores that were made, before then.
-    Before(Moment),
-    Database(&'a str),
-}
-
 /// A backup in the history.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a column")]
 pub struct PastBackup {
     /// `backup_set_id`
     pub id: i64,
@@ -77,6 +70,10 @@ pub struct PastBackup {
     pub is_overwritten: bool,
     /// When its media were first found missing.
     pub missing_since: Option<Moment>,
+    /// Whether its history was deleted: only what differentials need is still known.
+    pub is_forgotten: bool,
+    /// Whether its database was not registered, but named by its path.
+    pub is_by_path: bool,
 }
 
 /// A medium of a past backup.
@@ -164,6 +161,8 @@ impl PastBackup {
                 .map(|ms| ms as f64 / 1000.0),
             is_overwritten: flag("is_overwritten")?,
             missing_since: read(row, "missing_since", "a date")?,
+            is_forgotten: flag("is_forgotten")?,
+            is_by_path: flag("is_by_path")?,
         })
     }
 }
@@ -208,10 +207,10 @@ impl Catalog {
                     WHERE file.backup_set_id = backupset.backup_set_id) AS database_bytes, \
                  concat_ws(':', compression_algorithm, compression_level) AS compression, \
                  (SELECT group_concat(physical_device_name, char(10)) FROM (\
-                    SELECT physical_device_name FROM backupmediafamily AS family \
+                    SELECT physical_device_name FROM own_backupmediafamily AS family \
                     WHERE family.media_set_id = backupset.media_set_id AND mirror = 0 \
                     ORDER BY family_sequence_number)) AS devices, \
-                 (SELECT media_uuid FROM backupmediaset AS media \
+                 (SELECT media_uuid FROM own_backupmediaset AS media \
                     WHERE media.media_set_id = backupset.media_set_id) AS media_uuid, \
                  EXISTS (SELECT 1 FROM own_backupset AS later \
                     WHERE later.media_set_id = backupset.media_set_id \
@@ -244,7 +243,7 @@ impl Catalog {
             .prepare_cached(
                 "SELECT backup_set_id, family_sequence_number, mirror, physical_device_name, \
                  end_bytes, mount_point FROM own_backupset \
-                 JOIN backupmediafamily USING (media_set_id) \
+                 JOIN own_backupmediafamily USING (media_set_id) \
                  LEFT JOIN own_set_medium \
                  USING (backup_set_id, family_sequence_number, mirror) \
                  WHERE is_discarded = 0 ORDER BY family_sequence_number, mirror",
@@ -318,72 +317,6 @@ impl Catalog {
             Some((u64::try_from(raw).ok()?, u64::try_from(stored).ok()?))
         }))
     }
-
-    /// Deletes rows of the history and returns the number of deleted backup sets.
-    ///
-    /// # Errors
-    /// [`Error::Sqlite`].
-    pub fn forget_history(&mut self, which: Forgotten<'_>) -> Result<u64, Error> {
-        let doing = "deleting history";
-        let transaction = self.write(doing)?;
-        let (sets, restores) = match which {
-            Forgotten::Before(_) => ("backup_finish_date < ?1", "restore_date < ?1"),
-            Forgotten::Database(_) => (
-                "database_name = ?1 COLLATE NOCASE",
-                "destination_database_name = ?1 COLLATE NOCASE",
-            ),
-        };
-        let parameter = match which {
-            Forgotten::Before(moment) => moment.to_string(),
-            Forgotten::Database(name) => name.to_owned(),
-        };
-        let sets = format!("(SELECT backup_set_id FROM own_backupset WHERE {sets})");
-        let restores = format!(
-            "(SELECT restore_history_id FROM restorehistory \
-             WHERE {restores} OR backup_set_id IN {sets})"
-        );
-        for (table, column, list) in [
-            ("restorefile", "restore_history_id", &restores),
-            ("restorefilegroup", "restore_history_id", &restores),
-            ("restorehistory", "restore_history_id", &restores),
-            ("own_backupfile", "backup_set_id", &sets),
-            ("own_set_medium", "backup_set_id", &sets),
-            ("backupfilegroup", "backup_set_id", &sets),
-        ] {
-            transaction
-                .execute(
-                    &format!("DELETE FROM {table} WHERE {column} IN {list}"),
-                    [&parameter],
-                )
-                .doing(doing)?;
-        }
-        let forgotten = transaction
-            .execute(
-                &format!("DELETE FROM own_backupset WHERE backup_set_id IN {sets}"),
-                [&parameter],
-            )
-            .doing(doing)?;
-        forget_empty_media(&transaction)?;
-        crate::run::forget(&transaction, which, &parameter)?;
-        crate::damage::forget(&transaction, which)?;
-        transaction.commit().doing(doing)?;
-        Ok(forgotten as u64)
-    }
-}
-
-fn forget_empty_media(transaction: &Transaction<'_>) -> Result<(), Error> {
-    for table in ["backupmediafamily", "backupmediaset"] {
-        transaction
-            .execute(
-                &format!(
-                    "DELETE FROM {table} WHERE media_set_id NOT IN \
-                     (SELECT media_set_id FROM own_backupset)"
-                ),
-                [],
-            )
-            .doing("deleting history")?;
-    }
-    Ok(())
 }
 
 impl Catalog {
@@ -515,40 +448,6 @@ mod tests {
         let text = format!("SELECT count(*) FROM {table}");
         let connection = catalog.connection();
         connection.query_row(&text, [], |row| row.get(0)).unwrap()
-    }
-
-    #[test]
-    fn old_history_goes_and_takes_its_media_along() {
-        let mut catalog = Catalog::in_memory().unwrap();
-        for day in 10..15 {
-            let date = format!("2026-11-{day} 10:00:00");
-            catalog
-                .record_backup(&backup("app", &date, "D"), None)
-                .unwrap();
-        }
-        let until = "2026-11-12 10:00:00".parse().unwrap();
-        assert_eq!(
-            catalog.forget_history(Forgotten::Before(until)).unwrap(),
-            2,
-            "the twelfth itself stays"
-        );
-        for (table, rows) in [
-            ("backupset", 3),
-            ("backupfile", 3),
-            ("backupfilegroup", 3),
-            ("backupmediaset", 3),
-            ("backupmediafamily", 6),
-        ] {
-            assert_eq!(count(&catalog, table), rows, "{table}");
-        }
-        catalog
-            .record_backup(&backup("other", "2026-11-20 10:00:00", "D"), None)
-            .unwrap();
-        assert_eq!(
-            catalog.forget_history(Forgotten::Database("APP")).unwrap(),
-            3
-        );
-        assert_eq!(count(&catalog, "backupmediaset"), 1);
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct FailureRecord {
     pub error_number: u32,
     /// Its text.
     pub message: String,
+    /// Whether the database was not registered, but named by its path.
+    pub is_by_path: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,14 +96,15 @@ impl Catalog {
         transaction
             .execute(
                 "INSERT INTO own_failure \
-                 (database_name, operation, failed, error_number, message, after_set_id) \
-                 SELECT ?1, ?2, ?3, ?4, ?5, ifnull(max(backup_set_id), 0) FROM own_backupset",
+                 (database_name, operation, failed, error_number, message, is_by_path, after_set_id) \
+                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ifnull(max(backup_set_id), 0) FROM own_backupset",
                 params![
                     failure.database,
                     failure.operation,
                     Stored(failure.failed),
                     failure.error_number,
-                    failure.message
+                    failure.message,
+                    failure.is_by_path
                 ],
             )
             .doing(doing)?;
@@ -148,6 +151,7 @@ impl Catalog {
                     failed,
                     error_number: row.get("error_number").doing(doing)?,
                     message: row.get("message").doing(doing)?,
+                    is_by_path: row.get("is_by_path").doing(doing)?,
                 },
                 is_latest: row.get("is_latest").doing(doing)?,
             });
@@ -247,14 +251,22 @@ pub(crate) fn forget(
     which: Forgotten<'_>,
     parameter: &str,
 ) -> Result<(), Error> {
-    for (table, date) in [("own_failure", "failed"), ("own_verification", "verified")] {
+    for (table, date, further) in [
+        ("own_failure", "failed", ""),
+        // What is known of a set that stays is not forgotten.
+        (
+            "own_verification",
+            "verified",
+            "AND backup_set_uuid NOT IN (SELECT backup_set_uuid FROM own_backupset)",
+        ),
+    ] {
         let condition = match which {
             Forgotten::Before(_) => format!("{date} < ?1"),
             Forgotten::Database(_) => "database_name = ?1".to_owned(),
         };
         transaction
             .execute(
-                &format!("DELETE FROM {table} WHERE {condition}"),
+                &format!("DELETE FROM {table} WHERE {condition} {further}"),
                 [parameter],
             )
             .doing("deleting history")?;
@@ -274,6 +286,7 @@ mod tests {
             failed: failed.parse().unwrap(),
             error_number,
             message: "no".to_owned(),
+            is_by_path: false,
         }
     }
 

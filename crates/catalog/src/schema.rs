@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     /// Of the layout that [`VERSION`] names.
-    const CHECKSUM: u64 = 0xD9EB_086D_865F_00C1;
+    const CHECKSUM: u64 = 0x9665_2D5F_3AAF_5E6C;
 
     #[test]
     fn another_layout_has_another_version() {
@@ -47,7 +47,9 @@ mod tests {
                 "backupset",
                 &[
                     "duration_ms",
+                    "is_by_path",
                     "is_discarded",
+                    "is_forgotten",
                     "missing_reason",
                     "missing_since",
                 ][..],

@@ -47,14 +47,14 @@ CREATE VIEW databases AS
            CASE state WHEN 0 THEN 'ONLINE' WHEN 1 THEN 'RESTORING' END, 3, 'SIMPLE',
            path, family_guid, base_set_guid, base_lsn, base_date
     FROM own_database;
-CREATE TABLE backupmediaset (
+CREATE TABLE own_backupmediaset (
     media_set_id INTEGER PRIMARY KEY AUTOINCREMENT, media_uuid TEXT UNIQUE,
     media_family_count INTEGER, name TEXT, description TEXT, software_name TEXT,
     software_vendor_id INTEGER, MTF_major_version INTEGER, mirror_count INTEGER,
     is_password_protected INTEGER, is_compressed INTEGER, is_encrypted INTEGER
 );
-CREATE TABLE backupmediafamily (
-    media_set_id INTEGER NOT NULL REFERENCES backupmediaset, family_sequence_number INTEGER NOT NULL,
+CREATE TABLE own_backupmediafamily (
+    media_set_id INTEGER NOT NULL REFERENCES own_backupmediaset, family_sequence_number INTEGER NOT NULL,
     media_family_id TEXT, media_count INTEGER NOT NULL, logical_device_name TEXT,
     physical_device_name TEXT, device_type INTEGER, physical_block_size INTEGER,
     mirror INTEGER NOT NULL,
@@ -62,7 +62,7 @@ CREATE TABLE backupmediafamily (
 );
 CREATE TABLE own_backupset (
     backup_set_id INTEGER PRIMARY KEY AUTOINCREMENT, backup_set_uuid TEXT NOT NULL,
-    media_set_id INTEGER NOT NULL REFERENCES backupmediaset,
+    media_set_id INTEGER NOT NULL REFERENCES own_backupmediaset,
     first_family_number INTEGER, first_media_number INTEGER,
     last_family_number INTEGER, last_media_number INTEGER,
     catalog_family_number INTEGER, catalog_media_number INTEGER,
@@ -86,7 +86,11 @@ CREATE TABLE own_backupset (
     -- What SQL Server does not have. A run to NUL is discarded: nothing of it was kept.
     duration_ms INTEGER, is_discarded INTEGER NOT NULL DEFAULT 0,
     -- When the media were first found gone, and what was found.
-    missing_since TEXT, missing_reason TEXT
+    missing_since TEXT, missing_reason TEXT,
+    -- The history of it was deleted, but differentials count from it.
+    is_forgotten INTEGER NOT NULL DEFAULT 0,
+    -- The database was not registered: its path was given.
+    is_by_path INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX backupset_uuid ON own_backupset (backup_set_uuid);
 CREATE INDEX backupset_on_media ON own_backupset (media_set_id, position);
@@ -114,7 +118,8 @@ CREATE TABLE own_failure (
     database_name TEXT NOT NULL COLLATE NOCASE, operation TEXT NOT NULL,
     failed TEXT NOT NULL, error_number INTEGER NOT NULL, message TEXT NOT NULL,
     -- The last set that the history had then: what finished later has a greater number.
-    after_set_id INTEGER NOT NULL
+    after_set_id INTEGER NOT NULL,
+    is_by_path INTEGER NOT NULL
 );
 CREATE INDEX failure_of_database ON own_failure (database_name, failed);
 -- The sets that were read back: which, when, how deep, and what came of it (0: valid). `media` says which
@@ -136,7 +141,7 @@ CREATE TABLE own_damage (
     file_id INTEGER, page_id INTEGER
 );
 CREATE INDEX damage_at ON own_damage (path);
-CREATE TABLE backupfilegroup (
+CREATE TABLE own_backupfilegroup (
     backup_set_id INTEGER NOT NULL REFERENCES own_backupset, name TEXT, filegroup_id INTEGER NOT NULL,
     filegroup_guid TEXT, type TEXT, type_desc TEXT, is_default INTEGER, is_readonly INTEGER,
     log_filegroup_guid TEXT,
@@ -236,7 +241,7 @@ CREATE VIEW backupset AS
            family_guid, differential_base_lsn, differential_base_guid, CAST(compressed_backup_size
            AS REAL) AS compressed_backup_size, key_algorithm, encryptor_thumbprint, encryptor_type,
            last_valid_restore_time, compression_algorithm, compression_level
-    FROM own_backupset;
+    FROM own_backupset WHERE is_forgotten = 0;
 CREATE VIEW backupfile AS
     SELECT backup_set_id, first_family_number, first_media_number, filegroup_name, page_size,
            file_number, CAST(backed_up_page_count AS REAL) AS backed_up_page_count, file_type,
@@ -244,7 +249,13 @@ CREATE VIEW backupfile AS
            physical_drive, physical_name, state, state_desc, create_lsn, drop_lsn, file_guid,
            read_only_lsn, read_write_lsn, differential_base_lsn, differential_base_guid,
            CAST(backup_size AS REAL) AS backup_size, filegroup_guid, is_readonly, is_present
-    FROM own_backupfile;
+    FROM own_backupfile WHERE backup_set_id IN (SELECT backup_set_id FROM backupset);
+CREATE VIEW backupmediaset AS
+    SELECT * FROM own_backupmediaset WHERE media_set_id IN (SELECT media_set_id FROM backupset);
+CREATE VIEW backupmediafamily AS
+    SELECT * FROM own_backupmediafamily WHERE media_set_id IN (SELECT media_set_id FROM backupset);
+CREATE VIEW backupfilegroup AS
+    SELECT * FROM own_backupfilegroup WHERE backup_set_id IN (SELECT backup_set_id FROM backupset);
 CREATE VIEW sysdatabases AS
     SELECT name, database_id AS dbid, create_date AS crdate, compatibility_level AS cmptlevel,
            physical_name AS filename

@@ -60,7 +60,7 @@ pub fn summary(known: &KnownDamage) -> String {
 }
 
 /// Where a database is, as its backups say it.
-fn place(record: &DatabaseRecord) -> String {
+pub(crate) fn place(record: &DatabaseRecord) -> String {
     // A backup follows links to a SQLite file.
     let followed = match record.log_path {
         None => followed(&record.path),

@@ -8,6 +8,7 @@ use windlass_catalog::provenance::{databases, distinct_names};
 use windlass_catalog::{DatabaseRecord, KnownDamage, PastBackup, Provenance};
 
 use crate::chain::{ChainSet, Chains, Obstacle, is_newer};
+use crate::damage::place as path_of;
 use crate::presence::{Looker, Presence};
 use crate::provenance::of_record;
 use crate::retention::Now;
@@ -54,6 +55,18 @@ impl<'a> Standing<'a> {
         }
     }
 
+    /// Whether the database is not registered, but backed up by its path.
+    pub fn is_by_path(&self) -> bool {
+        let last = self.backups.last();
+        last.is_some_and(|(backup, _)| backup.is_by_path)
+    }
+
+    /// The path of its first file in the newest backup.
+    pub fn path(&self) -> &'a str {
+        let last = self.backups.last();
+        last.map_or("", |(backup, _)| backup.of.path.as_str())
+    }
+
     /// The backup with the newest state whose media are not missing, of those that are not dated in the future; whether they can be examined says
     /// [`Standing::restorable`].
     pub fn newest(&self) -> Option<&'a PastBackup> {
@@ -92,6 +105,11 @@ pub fn tell_apart(past: &mut [PastBackup], registered: &[DatabaseRecord], machin
     for (group, name) in groups.iter().zip(distinct_names(&last)) {
         let is_registered = group.last().is_some_and(|last| *last >= past.len());
         for index in group {
+            if let Some(backup) = past.get_mut(*index) {
+                // Registered by now, perhaps under another name.
+                let is_there = |record: &DatabaseRecord| path_of(record) == backup.of.path;
+                backup.is_by_path &= !registered.iter().any(is_there);
+            }
             if !is_registered
                 && let Some(backup) = past.get_mut(*index)
                 && !is_unknown(&backup.database)

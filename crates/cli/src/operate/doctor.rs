@@ -175,7 +175,7 @@ fn databases(
     for record in &databases {
         let is_it = |name: &str| name.eq_ignore_ascii_case(&record.name);
         let standing = standings.iter().find(|one| is_it(one.database));
-        database(record, standing, findings);
+        database(&record.name, open(record), standing, findings);
         if let Some(known) = looker.damages().of(record) {
             let what = format!("database {}", record.name);
             findings.add(State::Error, what, damage::summary(known));
@@ -189,28 +189,46 @@ fn databases(
             }
         }
     }
-    if databases.is_empty() {
+    let by_path: Vec<&Standing<'_>> = standings.iter().filter(|one| one.is_by_path()).collect();
+    for standing in &by_path {
+        // It may have been backed up as it is.
+        let found = look(Path::new(standing.path()));
+        database(standing.database, found, Some(standing), findings);
+        if let Some(known) = &standing.ill {
+            let what = format!("database {}", standing.database);
+            findings.add(State::Error, what, damage::summary(known));
+        }
+    }
+    if databases.is_empty() && by_path.is_empty() {
         findings.add(State::Warning, "databases", "none is registered");
     }
     Ok(())
 }
 
-/// Checks a registered database: does it exist, is it a database, is it backed up?
-fn database(record: &DatabaseRecord, standing: Option<&Standing<'_>>, findings: &mut Findings) {
-    let what = format!("database {}", record.name);
-    if let Err(error) = std::fs::metadata(&record.path) {
-        let detail = format!("{}: {error}", record.path.display());
-        return findings.add(State::Error, what, detail);
-    }
-    let opened = match &record.log_path {
+/// Whether a registered database exists and is one.
+fn open(record: &DatabaseRecord) -> Result<(), String> {
+    look(&record.path)?;
+    match &record.log_path {
         None => check_header(&record.path),
         // The log identifies a page engine database; opening it would run recovery.
-        Some(log) => match std::fs::metadata(log) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(format!("{}: {error}", log.display())),
-        },
-    };
-    if let Err(error) = opened {
+        Some(log) => look(log),
+    }
+}
+
+fn look(path: &Path) -> Result<(), String> {
+    let found = std::fs::metadata(path).map(|_| ());
+    found.map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Checks a database: was it found, is it backed up?
+fn database(
+    name: &str,
+    found: Result<(), String>,
+    standing: Option<&Standing<'_>>,
+    findings: &mut Findings,
+) {
+    let what = format!("database {name}");
+    if let Err(error) = found {
         return findings.add(State::Error, what, error);
     }
     let Some(standing) = standing else {

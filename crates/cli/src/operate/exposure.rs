@@ -207,6 +207,8 @@ mod tests {
             seconds: Some(3600.0),
             is_overwritten: false,
             missing_since: None,
+            is_forgotten: false,
+            is_by_path: false,
         }
     }
 

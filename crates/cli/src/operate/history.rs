@@ -65,6 +65,7 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
         gaps(&subjects).send(&mut console);
         subjects.outcome()
     } else {
+        past.retain(|backup| !backup.is_forgotten);
         let skipped = arguments
             .last
             .map_or(0, |last| past.len().saturating_sub(last));

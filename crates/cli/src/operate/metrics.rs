@@ -114,7 +114,7 @@ fn backups(past: &[PastBackup], now: Now, text: &mut String) {
         if !times.is_some_and(|times| times.is_future(now.utc)) {
             last.insert(key, backup);
         }
-        *counts.entry(key).or_default() += 1;
+        *counts.entry(key).or_default() += u64::from(!backup.is_forgotten);
     }
     let mut family = |name: &str, help: &str, value: &dyn Fn(&PastBackup) -> Option<f64>| {
         heading(text, name, help);

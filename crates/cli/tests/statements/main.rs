@@ -3,6 +3,7 @@
 mod accelerator;
 mod administering;
 mod articles;
+mod by_path;
 mod commands;
 mod contradicted;
 mod damaged_databases;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use windlass_base::{Guid, Moment};
 use windlass_catalog::{
-    BackupRecord, Depth, FailureRecord, FamilyRecord, MediaSetRecord, StoredValue,
+    BackupRecord, DatabaseRecord, Depth, FailureRecord, FamilyRecord, MediaSetRecord, StoredValue,
     VerificationRecord,
 };
 use windlass_device::DeviceAddress;
@@ -43,6 +43,11 @@ pub(super) fn backup_record(
     record
 }
 
+/// Whether a database is not registered, but named by its path.
+pub(super) fn is_by_path(record: &DatabaseRecord) -> bool {
+    record.database_id < 0
+}
+
 /// Records that the backup of a database failed, if the instance knows the database.
 pub(super) fn record_failure(
     session: &mut Session,
@@ -50,9 +55,9 @@ pub(super) fn record_failure(
     operation: &str,
     failure: &Failure,
 ) {
-    let is_known = matches!(session.instance.database(database), Ok(Some(_)));
+    let known = session.instance.database(database).ok().flatten();
     let mut errors = failure.messages.iter().filter(|message| message.is_error());
-    let (true, Some(error)) = (is_known, errors.next()) else {
+    let (Some(known), Some(error)) = (known, errors.next()) else {
         return;
     };
     let record = FailureRecord {
@@ -61,6 +66,7 @@ pub(super) fn record_failure(
         failed: Moment::now().0,
         error_number: error.number,
         message: error.text.clone(),
+        is_by_path: is_by_path(&known),
     };
     // Must not hide the error itself.
     if let Err(error) = session.instance.catalog_mut().record_failure(&record) {

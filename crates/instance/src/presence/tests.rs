@@ -94,6 +94,8 @@ impl Place {
             seconds: None,
             is_overwritten: false,
             missing_since: None,
+            is_forgotten: false,
+            is_by_path: false,
         }
     }
 }

@@ -117,18 +117,17 @@ fn names<'a>(
     asked: &[String],
 ) -> Vec<&'a str> {
     let mut names: Vec<&str> = registered.iter().map(|one| one.name.as_str()).collect();
-    // If no databases are registered, checks those in the history, because plain commands register
-    // none. A dropped database is checked if requested.
-    for name in standings
+    // Plain commands register no databases. A dropped one is checked if requested, or if there are no others.
+    let standing = standings.iter().map(|one| (one.database, one.is_by_path()));
+    let failed = failures
         .iter()
-        .map(|one| one.database)
-        .chain(failures.iter().map(|one| one.last.database.as_str()))
-    {
+        .map(|one| (one.last.database.as_str(), one.last.is_by_path));
+    for (name, is_by_path) in standing.chain(failed) {
         let mut known = registered.iter().map(|record| record.name.as_str());
         let is_known = known.any(|known| is_named(name, known))
             || names.iter().any(|known| is_named(known, name));
         let is_named = !asked.is_empty() && is_asked(asked, name);
-        if !is_known && (registered.is_empty() || is_named) {
+        if !is_known && (is_by_path || registered.is_empty() || is_named) {
             names.push(name);
         }
     }

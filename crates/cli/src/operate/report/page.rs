@@ -126,9 +126,9 @@ fn unusable(subjects: &Subjects<'_>) -> Option<Section> {
 
 fn database(subjects: &Subjects<'_>, subject: &Subject<'_>) -> Section {
     let mut text = Vec::new();
-    if !subject.is_registered {
+    if !subject.is_kept {
         text.push(
-            "This database is in the history but not registered with the instance.".to_owned(),
+            "This database is in the history, but neither registered with the instance nor backed up by its path.".to_owned(),
         );
     }
     Section {

@@ -25,8 +25,8 @@ pub(in crate::operate) struct Subjects<'a> {
 #[derive(Debug)]
 pub(in crate::operate) struct Subject<'a> {
     pub(in crate::operate) name: &'a str,
-    /// Whether it is registered with the instance, not only in the history.
-    pub(super) is_registered: bool,
+    /// Whether it is registered with the instance or backed up by its path, not only in the history.
+    pub(super) is_kept: bool,
     /// Its evaluated backups; `None` if there were none.
     pub(in crate::operate) exposure: Option<Exposure<'a>>,
 }
@@ -89,13 +89,16 @@ impl<'a> Subjects<'a> {
     ) -> Self {
         let first = standings.iter().flat_map(|standing| &standing.backups);
         let first = first.filter_map(|(backup, _)| backup.started).min();
+        let by_path = standings.iter().filter(|standing| standing.is_by_path());
+        let by_path: Vec<&str> = by_path.map(|standing| standing.database).collect();
         let judged = judge(standings, rpo_minutes.saturating_mul(60), now);
         let mut all: Vec<Subject<'a>> = judged
             .into_iter()
             .map(|exposure| Subject {
                 name: exposure.database,
-                is_registered: known
+                is_kept: known
                     .iter()
+                    .chain(&by_path)
                     .any(|name| name.eq_ignore_ascii_case(exposure.database)),
                 exposure: Some(exposure),
             })
@@ -107,7 +110,7 @@ impl<'a> Subjects<'a> {
             {
                 all.push(Subject {
                     name,
-                    is_registered: true,
+                    is_kept: true,
                     exposure: None,
                 });
             }
@@ -144,11 +147,11 @@ impl<'a> Subjects<'a> {
     }
 
     /// Whether all databases are known to meet the objective now. A database that is no longer registered is reported
-    /// but does not count.
+    /// but does not count; one that is backed up by its path does.
     pub(in crate::operate) fn outcome(&self) -> Outcome {
         let is_due = |subject: &&Subject<'_>| {
-            let all_pass = !self.all.iter().any(|subject| subject.is_registered);
-            subject.is_registered || all_pass
+            let all_pass = !self.all.iter().any(|subject| subject.is_kept);
+            subject.is_kept || all_pass
         };
         let is_ill = |subject: &Subject<'_>| {
             !matches!(self.verdict(subject), Verdict::Kept | Verdict::Missed)

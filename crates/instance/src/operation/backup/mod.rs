@@ -429,8 +429,10 @@ impl BackupOperation<'_> {
         request: &BackupRequest,
         sink: &mut dyn Sink,
     ) -> bool {
-        let record =
+        let mut record =
             history::backup_record(&report.media, &report.set, &request.media, report.elapsed);
+        let is_by_path = history::is_by_path(&self.record);
+        record.set.push(("is_by_path", is_by_path.into()));
         let of = base::backed_up(&self.record, &report.set, request.media.is_discarded());
         let catalog = self.session.instance.catalog_mut();
         let is_base = catalog.record_backup(&record, Some(&of));
