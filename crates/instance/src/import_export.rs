@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::message::table;
 use windlass_engine::CreateDatabase;
+use windlass_source::Content;
 use windlass_source::sqlite::{self, SnapshotOptions};
 use windlass_vfs::import_export::PageChecksums;
 
@@ -79,6 +80,9 @@ impl Session {
     pub fn export(&mut self, name: &str, target: &Path) -> Result<u64, Failure> {
         let target = full(target)?;
         let database = engine::engine_database(self, name)?;
+        if windlass_source::engine::content(&database) == Content::Unknown {
+            return Err(table::not_a_database(name).into());
+        }
         windlass_vfs::import_export::export(&database, &target)
             .map_err(|error| table::engine_refused(error).into())
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use windlass_base::{Guid, Lsn};
 use windlass_engine::{BackupMode, Database, PhaseReport};
 
-use crate::engine::EngineSnapshot;
+use crate::engine::{self, EngineSnapshot};
 use crate::sqlite::{SnapshotOptions, SqliteSnapshot};
 use crate::{Content, Error, Snapshot};
 
@@ -53,7 +53,7 @@ impl SourceDatabase {
             Self::Engine(database) => {
                 let snapshot = EngineSnapshot::open(database, mode)?;
                 Opened {
-                    content: Content::Database,
+                    content: engine::content(database),
                     phases: snapshot.phases(),
                     snapshot: Box::new(snapshot),
                 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Place, Run, sql, succeed};
+use crate::support::{Place, Run, on, sql, succeed};
 
 fn fifo(path: &Path) {
     let made = Command::new("mkfifo").arg(path).status();
@@ -170,4 +170,31 @@ fn a_script_from_a_fifo_is_waited_for_and_a_signal_ends_that() {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+#[test]
+fn a_page_engine_database_whose_first_page_is_lost_is_not_backed_up_or_exported() {
+    let place = Place::new();
+    succeed(
+        &place,
+        "CREATE DATABASE own ON (NAME = a, FILENAME = 'd:\\a.mdf'), (NAME = b, FILENAME = 'd:\\b.ndf')
+             LOG ON (NAME = l, FILENAME = 'd:\\l.ldf')
+         GO
+         USE own
+         GO
+         CREATE TABLE t(a int)
+         INSERT INTO t VALUES (1)
+         BACKUP DATABASE own TO DISK = 'd:\\1.bak'",
+    );
+    let file = std::fs::File::options()
+        .write(true)
+        .open(place.path("a.mdf"))
+        .expect("the file");
+    std::os::unix::fs::FileExt::write_all_at(&file, &[0; 8192], 0).expect("a lost page");
+    let run = on(&place, &["backup", "own", "--to", "2.bak"]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(run.err.contains("Msg 50050"), "{}", run.err);
+    let run = on(&place, &["export", "own", "--to", "x.db"]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(!place.path("x.db").exists());
 }

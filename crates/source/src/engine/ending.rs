@@ -16,11 +16,8 @@ use windlass_io::{Access, DirectFile, directory, output, own, succession};
 
 use super::pending::{PendingRestore, Progress, forget_files, pending, remove_all, remove_state};
 use super::restore::claim;
-use super::{LOG_FILE_ID, engine_error, io_error, staged};
+use super::{FIRST_BYTES, LOG_FILE_ID, engine_error, io_error, staged};
 use crate::{Error, ownership};
-
-/// First bytes of the first page of every non-empty database.
-const FIRST_BYTES: &[u8] = b"SQLite format 3\0";
 
 /// Creates the log; then all files are complete, and have their attributes. Returns them, still held.
 pub(super) fn make_whole(

@@ -13,6 +13,7 @@
 //! With NORECOVERY the restored data files stay under their temporary names, with a state file that
 //! describes them.
 
+mod content;
 mod ending;
 mod files;
 mod gone;
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_engine::{BackupDescription, EngineError};
 
+pub use content::content;
 pub use ending::complete;
 pub use files::FilesTarget;
 pub use gone::{Removal, Removed};
@@ -33,6 +35,9 @@ pub use restore::{EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, re
 pub use snapshot::EngineSnapshot;
 
 use crate::Error;
+
+/// How the first page of a SQLite database begins.
+const FIRST_BYTES: &[u8; 16] = b"SQLite format 3\0";
 
 const LOG_FILE_ID: u16 = windlass_base::FileId::LOG.0;
 
