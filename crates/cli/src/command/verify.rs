@@ -1,9 +1,9 @@
 //! `windlass verify`
 
 use windlass_base::message::table;
-use windlass_instance::Session;
 use windlass_instance::operation::{MediaOptions, VERIFICATION, VerifyOptions};
 use windlass_instance::tsql::print;
+use windlass_instance::{Failure, Session};
 use windlass_pipeline::OnDamage;
 
 use super::{Outcome, absolute, disks, io_method_refused, keys, refused, reported, session_for};
@@ -46,10 +46,10 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
         stats: arguments.run.stats.map(i64::from),
         ..VerifyOptions::default()
     };
-    let positions = match arguments.set {
-        Some(position) => vec![position],
+    let (positions, damage) = match arguments.set {
+        Some(position) => (vec![position], None),
         None => match positions(&mut session, &options.media, &mut console) {
-            Some(positions) => positions,
+            Some(found) => found,
             None => return Outcome::Failed,
         },
     };
@@ -66,28 +66,33 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
             outcome = Outcome::Failed;
         }
     }
+    // Sets that are intact are verified all the same: what is known of them depends on it.
+    if let Some(damage) = damage {
+        let closing = table::terminating_abnormally(VERIFICATION);
+        let _failed: Option<()> = reported(Err(damage.then(closing)), &mut console);
+        outcome = Outcome::Failed;
+    }
     outcome
 }
 
-/// The positions of the sets on the media. Damage among the headers is a failure, even if complete sets
+/// The positions of the sets on the media, and damage among the headers, which is a failure even if complete sets
 /// precede it.
 fn positions(
     session: &mut Session,
     media: &MediaOptions,
     console: &mut Console,
-) -> Option<Vec<u16>> {
+) -> Option<(Vec<u16>, Option<Failure>)> {
     let closing = table::terminating_abnormally(VERIFICATION);
-    let found = session.headers(media, console).and_then(|headers| {
-        let positions = headers.positions.clone();
-        headers.conclude(console).map(|()| positions)
-    });
-    let positions = reported(found.map_err(|failure| failure.then(closing)), console)?;
-    if positions.is_empty() {
+    let found = session.headers(media, console);
+    let headers = reported(found.map_err(|failure| failure.then(closing)), console)?;
+    let positions = headers.positions.clone();
+    let damage = headers.conclude(console).err();
+    if positions.is_empty() && damage.is_none() {
         let device = media.devices.first();
         console.message(table::volume_empty(
             device.map_or_else(String::new, ToString::to_string),
         ));
         return None;
     }
-    Some(positions)
+    Some((positions, damage))
 }

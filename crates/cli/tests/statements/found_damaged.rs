@@ -52,6 +52,53 @@ fn what_a_verification_has_found_damaged_is_not_restorable_for_any_command() {
 }
 
 #[test]
+fn damage_in_the_structure_of_a_medium_is_remembered_like_that_of_its_data() {
+    let place = registered();
+    let medium = place.path("f.bak");
+    back_up(&place, "f.bak", &[]);
+    let intact = fs::read(&medium).expect("the medium");
+    let end = intact.len() as u64;
+    let mut found = 0;
+    for at in (600..9000)
+        .step_by(800)
+        .chain((end - 24_000..end).step_by(2300))
+    {
+        fs::write(&medium, &intact).expect("the medium");
+        well(&place, &["verify", "f.bak"]);
+        assert_eq!(check(&place), Some(0));
+        flip_bit(&medium, at);
+        if on(&place, &["verify", "f.bak"]).code == Some(1) {
+            found += 1;
+            let check = check(&place);
+            let restore = on(&place, &["restore", "f.bak", "--to", "x.db", "--replace"]);
+            let (red, lost) = (check == Some(2), restore.code == Some(1));
+            assert_eq!(red, lost, "the byte at {at}: {}", restore.err);
+        }
+    }
+    assert!(found > 8, "{found}");
+}
+
+#[test]
+fn damage_that_keeps_a_restored_file_from_being_a_database_is_named_and_remembered() {
+    let place = registered();
+    let backup = ["backup", "other", "--to", "f.bak", "--compress", "none"];
+    well(&place, &backup);
+    let bytes = fs::read(place.path("f.bak")).expect("the medium");
+    let name = b"SQLite format 3\0";
+    let start = bytes.windows(name.len()).position(|part| part == name);
+    // The only chunk: the whole database is lost.
+    let restore = ["restore", "f.bak", "--to", "x.db", "--continue-after-error"];
+    let page = start.expect("the first page") as u64;
+    flip_bit(&place.path("f.bak"), page + 200);
+    let run = on(&place, &restore);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("Msg 50028"), "{}", run.err);
+    assert!(run.err.contains("Msg 3189"), "{}", run.err);
+    let check = on(&place, &["check", "--database", "other"]);
+    assert_eq!(check.code, Some(2), "{}", check.out);
+}
+
+#[test]
 fn what_a_restore_has_found_damaged_is_not_restorable_for_any_command() {
     let place = registered();
     back_up(&place, "f.bak", &[]);

@@ -126,3 +126,47 @@ fn what_is_appended_to_a_medium_with_damage_between_its_sets_can_be_restored() {
     }
     assert!(is_told);
 }
+
+#[test]
+fn a_copy_that_is_cut_off_is_named_and_the_intact_one_counts() {
+    for (cut, lost) in [
+        ("b/f.bak", 20),
+        ("b/f.bak", 9000),
+        ("cp/f.bak", 20),
+        ("cp/f.bak", 9000),
+    ] {
+        let place = Place::new();
+        for folder in ["b", "cp"] {
+            std::fs::create_dir(place.path(folder)).expect("a folder");
+        }
+        let upon = [
+            "backup",
+            "app.db",
+            "--base",
+            "b/f.bak",
+            "--differential",
+            "--to",
+            "b/d.bak",
+        ];
+        for name in ["b/e.bak", "b/f.bak"] {
+            place.succeed(&["backup", "app.db", "--to", name]);
+        }
+        copy(&place, "b/f.bak", "cp/f.bak");
+        place.succeed(&upon);
+        place.succeed(&["backup", "app.db", "--to", "b/g.bak"]);
+        let file = std::fs::File::options()
+            .write(true)
+            .open(place.path(cut))
+            .expect("the copy");
+        let bytes = file.metadata().expect("its length").len();
+        file.set_len(bytes - lost).expect("a shorter file");
+        let run = place.run(&["expire", "b", "cp", "--last", "2", "--delete"]);
+        assert_eq!(run.code, Some(1), "{}\n{}", run.out, run.err);
+        assert!(run.err.contains("50049"), "{}", run.err);
+        assert!(run.err.contains(cut), "{}", run.err);
+        assert!(!place.path("b/e.bak").exists(), "{}", run.out);
+        for name in ["b/f.bak", "cp/f.bak", "b/d.bak", "b/g.bak"] {
+            assert!(place.path(name).exists(), "{name}: {}", run.out);
+        }
+    }
+}

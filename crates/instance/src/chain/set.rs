@@ -9,7 +9,7 @@ use windlass_pipeline::PartlyFinished;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
     /// The end of the set is not on every family.
-    #[error("it was never finished")]
+    #[error("it has no end: it was never finished, or was cut off")]
     Incomplete,
     /// The end of the set is on some families only.
     #[error("{0}")]

@@ -1,5 +1,6 @@
 //! Converts a backup set on media to rows for `msdb`.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
@@ -98,8 +99,68 @@ pub(super) fn record_verification(
         error_number: error,
         media: &opened.state,
     };
+    write(session, &record);
+}
+
+/// Records that the headers of media are damaged: for the sets which the history knows at these positions on the
+/// files.
+pub(super) fn record_unopened(
+    session: &mut Session,
+    positions: RangeInclusive<u16>,
+    state: &str,
+    failure: &Failure,
+) {
+    if let Some(error_number) = verified::damage_in(failure) {
+        record_damaged(session, positions, state, error_number);
+    }
+}
+
+/// Records damage of the sets which the history knows at some positions on some files.
+pub(super) fn record_damaged(
+    session: &mut Session,
+    positions: RangeInclusive<u16>,
+    state: &str,
+    error_number: u32,
+) {
+    if session.is_rehearsal() {
+        return;
+    }
+    let positions = u32::from(*positions.start())..=u32::from(*positions.end());
+    let paths = presence::paths_of(state);
+    let past = match session.instance.catalog().past_backups(None) {
+        Ok(past) => past,
+        Err(error) => return tracing::warn!("the history cannot be read: {error}"),
+    };
+    let is_here = |device: &str| {
+        let path = Path::new(device);
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        paths.contains(&path)
+    };
+    let found = past.into_iter().filter(|backup| {
+        let mut media = backup.media.iter();
+        positions.contains(&backup.position)
+            && !backup.is_overwritten
+            && media.any(|medium| is_here(&medium.device))
+    });
+    let found: Vec<(Guid, String)> = found
+        .filter_map(|backup| Some((backup.set_guid?, backup.database)))
+        .collect();
+    for (set, database) in found {
+        let record = VerificationRecord {
+            set,
+            database: &database,
+            at: Moment::now().0,
+            depth: Depth::Checksums,
+            error_number,
+            media: state,
+        };
+        write(session, &record);
+    }
+}
+
+fn write(session: &mut Session, record: &VerificationRecord<'_>) {
     let catalog = session.instance.catalog_mut();
-    if let Err(error) = catalog.record_verification(&record) {
+    if let Err(error) = catalog.record_verification(record) {
         tracing::warn!("the verification was not recorded: {error}");
     }
 }

@@ -8,10 +8,10 @@ use windlass_pipeline::MediaSet;
 use super::media::MediaOptions;
 use super::media_rows::{self, FoundSet};
 use super::unpack::original;
-use super::{repacked, sql_server};
+use super::{history, repacked, sql_server};
 use crate::event_log::Entry;
 use crate::message_of::{media_message, set_not_found};
-use crate::{Failure, ResultSet, Session, Sink};
+use crate::{Failure, ResultSet, Session, Sink, presence};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inspect {
@@ -49,6 +49,8 @@ pub struct Inspection {
     pub rows: ResultSet,
     /// The positions of the sets in the rows.
     pub positions: Vec<u16>,
+    /// The position of the last one that is complete; 0 if none is.
+    pub(super) intact: u16,
     /// Notes to send before the rows.
     pub(super) before: Vec<Message>,
     /// Notes to send after the rows.
@@ -84,7 +86,7 @@ impl Session {
         entry.around(sink, |sink| show(self, what, options, sink))
     }
 
-    /// Reads the backup sets on media.
+    /// Reads the backup sets on media. Damage among the headers is recorded for the sets that are not intact.
     ///
     /// # Errors
     /// Media that cannot be read, or do not match the options.
@@ -95,7 +97,19 @@ impl Session {
     ) -> Result<Inspection, Failure> {
         let what = Inspect::Headers;
         let entry = Entry::of_operation(what.statement(), "", options.devices.iter());
-        entry.around(sink, |_| inspected(self, what, options))
+        entry.around(sink, |_| {
+            let found = inspected(self, what, options);
+            let (intact, damage) = match &found {
+                Ok(found) => (found.intact, found.trouble.as_ref()),
+                Err(failure) => (0, Some(failure)),
+            };
+            if let Some(failure) = damage {
+                let devices = options.addresses(self, None)?;
+                let state = presence::state(&devices);
+                history::record_unopened(self, intact + 1..=u16::MAX, &state, failure);
+            }
+            found
+        })
     }
 }
 
@@ -198,6 +212,10 @@ fn headers(
     Ok(Inspection {
         rows,
         positions: found.iter().map(|found| found.set.position).collect(),
+        intact: (found.iter().filter(|found| found.is_complete))
+            .map(|found| found.set.position)
+            .max()
+            .unwrap_or(0),
         before: Vec::new(),
         after: partly.chain(note).collect(),
         trouble,

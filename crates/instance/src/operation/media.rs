@@ -10,7 +10,7 @@ use windlass_media::{MediaHeader, SetConfiguration, SetType};
 use windlass_pipeline::{MediaSet, ReadKeys};
 use windlass_source::{Protection, Sealing};
 
-use super::{DeviceName, device, number, signing};
+use super::{DeviceName, device, history, number, signing};
 use crate::tag::Tags;
 use crate::{Failure, Session, Sink, presence};
 
@@ -101,13 +101,27 @@ pub(super) struct OpenedSet {
 }
 
 impl OpenedSet {
-    /// Reads the headers of the media, up to the requested set.
+    /// Reads the headers of the media, up to the requested set. What is found damaged in them is recorded.
     pub(super) fn open(
+        session: &mut Session,
         devices: Vec<DeviceAddress>,
         options: &MediaOptions,
     ) -> Result<Self, Failure> {
-        let position = options.position()?.unwrap_or(1);
         let state = presence::state(&devices);
+        let opened = Self::read(devices, options, state.clone());
+        if let (Err(failure), Ok(position)) = (&opened, options.position()) {
+            let position = position.unwrap_or(1);
+            history::record_unopened(session, position..=position, &state, failure);
+        }
+        opened
+    }
+
+    fn read(
+        devices: Vec<DeviceAddress>,
+        options: &MediaOptions,
+        state: String,
+    ) -> Result<Self, Failure> {
+        let position = options.position()?.unwrap_or(1);
         let media = MediaSet::open(&devices)?;
         options.check(media.header(), &devices)?;
         let entry = media.set(position)?;

@@ -108,6 +108,7 @@ impl<'a> Media<'a> {
                 columns: shown,
                 rows,
             },
+            intact: positions.last().copied().unwrap_or(0),
             positions,
             before: notes,
             after: Vec::new(),

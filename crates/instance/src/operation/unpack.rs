@@ -90,7 +90,7 @@ fn attempt(
             position: Some((*position).into()),
             ..options.media.clone()
         };
-        let opened = OpenedSet::open(devices.clone(), &media)?;
+        let opened = OpenedSet::open(session, devices.clone(), &media)?;
         let keys = opened.restore_keys(session, &options.keys, &options.signed_by, false)?;
         windlass_pipeline::check(&opened.media, *position, &keys)?;
         let request = ReadRequest {

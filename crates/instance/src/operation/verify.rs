@@ -121,7 +121,7 @@ fn attempt(
         let report = None;
         return Ok(VerifyOutcome::Valid { position, report });
     }
-    let opened = OpenedSet::open(devices, &options.media)?;
+    let opened = OpenedSet::open(session, devices, &options.media)?;
     let (set, position) = (&opened.set, opened.position);
     check_moves(&options.moves, set, &set.database)?;
     opened.warn_of_later_sets(&options.media, sink);

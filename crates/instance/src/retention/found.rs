@@ -43,6 +43,8 @@ pub struct FoundFile {
     pub bytes: u64,
     /// Why it cannot be read as a medium, or not to its end; `None` if it can.
     pub defect: Option<String>,
+    /// What is wrong with it, also if that is only that it ends within a set, as after a killed backup.
+    pub trouble: Option<String>,
     /// Whether the defect may hide a set behind those that it shows.
     pub may_hide: bool,
     /// The sets that it shows, as if it were all of its medium.
@@ -158,6 +160,11 @@ impl FoundMedia {
         // Nor is an older copy needed of what another file holds to its end.
         let is_newest = |file: &&&FoundFile| !counted.iter().any(|other| file.is_older_than(other));
         let counted: Vec<&FoundFile> = counted.iter().filter(is_newest).copied().collect();
+        let trouble = (1..=self.family_count).find_map(|family| {
+            let own = counted.iter().filter(|file| file.family == family);
+            let troubles: Option<Vec<&String>> = own.map(|file| file.trouble.as_ref()).collect();
+            troubles?.first().copied().cloned()
+        });
         let guids = |file: &FoundFile| -> Vec<Guid> {
             let sets = file.sets.iter();
             sets.map(|set| set.chain.set_guid).collect()
@@ -169,6 +176,7 @@ impl FoundMedia {
         let first = lists.next();
         self.has_contradictions = lists.any(|other| Some(other) != first);
         self.sets = sets;
+        self.trouble = self.trouble.take().or(trouble);
         if self.has_contradictions {
             self.trouble
                 .get_or_insert_with(|| CONTRADICTIONS.to_owned());

@@ -48,6 +48,7 @@ fn unreadable(
     past: &[PastBackup],
 ) {
     let file = FoundFile {
+        trouble: None,
         bytes: std::fs::metadata(&other.path).map_or(0, |file| file.len()),
         path: other.path,
         family,

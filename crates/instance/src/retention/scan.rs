@@ -113,7 +113,7 @@ pub(crate) fn scan_only(
     // After all others: an intact copy of the same family says more.
     for found in damaged {
         match media.get_mut(&found.media_set_guid) {
-            Some(known) => attach(known, found),
+            Some(known) => known.files.extend(found.files),
             None => add(&mut media, found),
         }
     }
@@ -143,17 +143,7 @@ fn add(media: &mut BTreeMap<Guid, FoundMedia>, found: FoundMedia) {
         media.insert(key, found);
         return;
     };
-    known.trouble = known.trouble.take().or(found.trouble);
     known.files.extend(found.files);
-}
-
-/// Adds a damaged file to its media set: another copy of the family, or a stripe without which the sets count
-/// for nothing.
-fn attach(known: &mut FoundMedia, found: FoundMedia) {
-    known.files.extend(found.files);
-    if known.torn().is_some() {
-        known.trouble = known.trouble.take().or(found.trouble);
-    }
 }
 
 /// Extensions that backups usually have.
@@ -265,11 +255,12 @@ fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
             family: header.family_number,
             bytes: bytes.len(),
             defect: damage.map(|(_, damage)| damage.to_string()),
+            trouble: trouble.map(|(_, trouble)| trouble.to_string()),
             may_hide: set.trouble_behind().is_some(),
             sets: sets.collect(),
         }],
         sets: Vec::new(),
-        trouble: trouble.map(|(_, trouble)| trouble.to_string()),
+        trouble: None,
         has_contradictions: false,
         lacks_known: false,
         is_outside: false,

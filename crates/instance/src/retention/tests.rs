@@ -91,6 +91,7 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
             family_count: *stripes,
             files: (1..=*stripes - u16::from(*lacks_one && *stripes > 1))
                 .map(|family| FoundFile {
+                    trouble: None,
                     path: format!("/b/{number}-{family}.bak").into(),
                     family,
                     bytes: 1,
@@ -431,6 +432,12 @@ fn an_older_copy_is_in_nobodys_way_and_copies_that_went_different_ways_need_a_lo
         std::fs::copy(media.join(newer), media.join(older)).unwrap();
         let [alike] = scanned().try_into().unwrap();
         assert!(!alike.has_contradictions && alike.trouble.is_none());
+        let whole = std::fs::read(media.join(older)).unwrap();
+        std::fs::write(media.join(older), &whole[..whole.len() - 9000]).unwrap();
+        let [cut] = scanned().try_into().unwrap();
+        assert!(!cut.has_contradictions && cut.trouble.is_none());
+        assert!(cut.sets[0].is_complete() && cut.holding(1, 0).len() == 1);
+        std::fs::write(media.join(older), &whole).unwrap();
         back_up(folder.path(), newer, false);
         let [found] = scanned().try_into().unwrap();
         assert!(!found.has_contradictions && found.trouble.is_none());

@@ -63,6 +63,21 @@ impl Copies {
             self.read.insert(path, Some(why.to_owned()));
         }
     }
+
+    /// Those that are cut off before the end of a set which others hold.
+    fn cut_off(media: &FoundMedia, place: usize) -> Self {
+        let set = media.sets.get(place).map(|set| set.chain.set_guid);
+        let lacks = |file: &&FoundFile| {
+            let mut holding = media.holding(file.family, place).into_iter();
+            set.is_some() && !holding.any(|other| other.path == file.path)
+        };
+        let cut = media.files.iter().filter(lacks);
+        let cut = cut.filter(|file| file.defect.is_none());
+        let cut = cut.filter_map(|file| Some((file.path.clone(), Some(file.trouble.clone()?))));
+        Self {
+            read: cut.collect(),
+        }
+    }
 }
 
 impl Session {
@@ -74,7 +89,7 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<ReadBack, ExpireError> {
         let position = place + 1;
-        let mut copies = Copies::default();
+        let mut copies = Copies::cut_off(media, place);
         let is_restorable = loop {
             let Some(files) = copies.next(media, place) else {
                 break false;
@@ -141,7 +156,7 @@ impl Session {
             position: i64::try_from(position).ok(),
             ..MediaOptions::default()
         };
-        let opened = OpenedSet::open(devices, &options)?;
+        let opened = OpenedSet::open(self, devices, &options)?;
         let without_key = opened.set.is_encrypted();
         let request = ReadRequest {
             keys: ReadKeys {

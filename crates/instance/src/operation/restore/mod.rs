@@ -10,6 +10,7 @@
 //! | `recovery` | brings a database online without another set |
 //! | `registration` | what the instance's catalog knows of the database |
 //! | `newest`, `copies` | which sets give the newest state; several files of one family |
+//! | `sequence` | what restores without recovery have left |
 //!
 //! One flow serves both kinds of databases: a SQLite file is a set with one file.
 
@@ -25,6 +26,7 @@ mod placing;
 mod reader;
 mod recovery;
 mod registration;
+mod sequence;
 mod sqlite;
 mod target;
 #[cfg(test)]
@@ -50,7 +52,7 @@ use crate::event_log::Entry;
 use crate::instance::new_record;
 use crate::message_of::{loss_messages, os_error};
 use crate::{Completed, Failure, Session, Sink};
-pub use newest::{Newest, NewestRequest, Sequence, Step};
+pub use newest::{Newest, NewestRequest, Step};
 pub use options::RestoreOptions;
 use options::settle;
 pub use parts::RestorePart;
@@ -60,6 +62,7 @@ pub(super) use places::placed;
 pub(crate) use placing::WITH_REPLACE;
 pub(super) use placing::{Placing, Wish, outside_folders};
 use reader::SetReader;
+pub use sequence::Sequence;
 use target::{TargetKind, Wanted, first, kind_of, log};
 
 pub(crate) const OPERATION: &str = "RESTORE DATABASE";
@@ -145,7 +148,7 @@ fn attempt(
         sql_server::Media::new(&devices, &options.media).restore(session, name, options, sink)?;
         return Ok(RestoreOutcome::DataFiles);
     }
-    let reader = SetReader::open(name, devices, options, settled)?;
+    let reader = SetReader::open(session, name, devices, options, settled)?;
     refuse_sql_servers(&reader.opened.set)?;
     check_moves(&options.moves, &reader.opened.set, name)?;
     reader.opened.warn_of_later_sets(&options.media, sink);
@@ -403,7 +406,12 @@ impl RestoreOperation<'_> {
             if is_reserved && let Err(error) = self.session.instance.forget(self.reader.name) {
                 tracing::warn!("the reserved name was not given back: {error}");
             }
-            return Err(error.into());
+            let mut failure = Failure::from(error);
+            if !report.damaged.is_empty() {
+                failure.messages.splice(..0, loss_messages(&report.damaged));
+                self.note_damage(&failure);
+            }
+            return Err(failure);
         }
         watch.finish();
         Ok(report)

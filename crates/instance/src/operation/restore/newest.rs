@@ -3,7 +3,7 @@
 //! The command line uses it; a T-SQL statement names its set, or uses the first one. The media may
 //! belong to several media sets, in any order. Nothing is changed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
@@ -12,18 +12,15 @@ use windlass_catalog::provenance::databases;
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::MediaSet;
-use windlass_source::sqlite::RestoreProgress;
-use windlass_source::{engine, sqlite};
 
-use super::copies;
+use super::{Sequence, copies};
 use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer, rivals};
-use crate::names::absolute;
-use crate::operation::history::physical_name;
+use crate::operation::history::{self, physical_name};
 use crate::operation::media::MediaOptions;
 use crate::operation::{DeviceName, sql_server};
 use crate::provenance::of_set;
 use crate::retention::Now;
-use crate::{Failure, Session};
+use crate::{Failure, Session, presence};
 
 /// Maximum number of left-out sets listed individually.
 const LEFT_OUT_REPORTED: usize = 10;
@@ -57,17 +54,6 @@ pub struct Newest {
     pub steps: Vec<Step>,
     /// Which sets are used and left out, as messages. Empty if there was no choice.
     pub notes: Vec<Message>,
-}
-
-/// The state of a sequence of restores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sequence {
-    /// There is none.
-    None,
-    /// It waits for a differential based on this set, or for recovery.
-    Waits(Guid),
-    /// A differential was applied only in part: the sequence must be restarted.
-    Torn,
 }
 
 /// A set, and the index of its media set.
@@ -125,41 +111,17 @@ impl Session {
             Sequence::Waits(set) => Some(set),
             Sequence::None | Sequence::Torn => None,
         };
-        inventory.choose(request, waiting)
-    }
-
-    /// The state in which restores without recovery have left a database, or the file that will become
-    /// one.
-    ///
-    /// # Errors
-    /// If that state cannot be read.
-    pub fn sequence(&self, name: &str, target: Option<&Path>) -> Result<Sequence, Failure> {
-        let known = self.instance.database(name)?;
-        let path: Option<PathBuf> = match (target, &known) {
-            (Some(target), _) => absolute(target).ok(),
-            (None, Some(known)) => Some(known.path.clone()),
-            (None, None) => None,
-        };
-        let Some(path) = path else {
-            return Ok(Sequence::None);
-        };
-        let state = sqlite::restoring(&path)?;
-        if let Some(state) = state.filter(|state| !state.is_differential) {
-            return Ok(match state.progress {
-                RestoreProgress::Ready => Sequence::Waits(state.set_guid),
-                RestoreProgress::Applying => Sequence::Torn,
-            });
+        let chosen = inventory.choose(request, waiting);
+        if chosen.is_err() {
+            let number = table::family_malformed("").number;
+            for index in inventory.damaged() {
+                let Found { media, set } = &inventory.found[index];
+                let state = presence::state(&inventory.devices[*media]);
+                let position = set.position;
+                history::record_damaged(self, position..=position, &state, number);
+            }
         }
-        let log = known
-            .and_then(|known| known.log_path)
-            .filter(|_| target.is_none())
-            .unwrap_or_else(|| windlass_vfs::log_path(&path));
-        let pending = engine::pending(&log)?;
-        Ok(match pending {
-            None => Sequence::None,
-            Some(pending) if pending.is_interrupted() => Sequence::Torn,
-            Some(pending) => Sequence::Waits(pending.set_guid),
-        })
+        chosen
     }
 }
 
@@ -205,6 +167,14 @@ impl Inventory {
             inventory.devices.push(group);
         }
         Ok(inventory)
+    }
+
+    /// The sets that cannot be read because of damage of their media.
+    fn damaged(&self) -> impl Iterator<Item = usize> {
+        let obstacles = self.chain.iter().enumerate();
+        obstacles
+            .filter(|(_, set)| matches!(set.obstacle, Some(Obstacle::Media(_))))
+            .map(|(index, _)| index)
     }
 
     fn choose(

@@ -62,7 +62,7 @@ pub(crate) fn run(
         let record = engine_database(session, name)?;
         session.instance.refuse_copy(OPERATION, name)?;
         let devices = options.media.addresses(session, Some(name))?;
-        let reader = SetReader::open(name, devices, options, settled)?;
+        let reader = SetReader::open(session, name, devices, options, settled)?;
         check_set(&reader.opened.set, &record, part.first_page())?;
         let operation = PartRestore {
             session: &mut *session,

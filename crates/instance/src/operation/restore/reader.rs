@@ -28,6 +28,7 @@ pub(super) struct SetReader<'a> {
 impl<'a> SetReader<'a> {
     /// Reads the headers of the media, up to the requested set.
     pub(super) fn open(
+        session: &mut Session,
         name: &'a str,
         devices: Vec<DeviceAddress>,
         options: &'a RestoreOptions,
@@ -37,7 +38,7 @@ impl<'a> SetReader<'a> {
             name,
             options,
             settled,
-            opened: OpenedSet::open(devices, &options.media)?,
+            opened: OpenedSet::open(session, devices, &options.media)?,
         })
     }
 

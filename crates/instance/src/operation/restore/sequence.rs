@@ -1,0 +1,57 @@
+//! The state in which a sequence of restores without recovery waits.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::Guid;
+use windlass_source::sqlite::RestoreProgress;
+use windlass_source::{engine, sqlite};
+
+use crate::names::absolute;
+use crate::{Failure, Session};
+
+/// The state of a sequence of restores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sequence {
+    /// There is none.
+    None,
+    /// It waits for a differential based on this set, or for recovery.
+    Waits(Guid),
+    /// A differential was applied only in part: the sequence must be restarted.
+    Torn,
+}
+
+impl Session {
+    /// The state in which restores without recovery have left a database, or the file that will become
+    /// one.
+    ///
+    /// # Errors
+    /// If that state cannot be read.
+    pub fn sequence(&self, name: &str, target: Option<&Path>) -> Result<Sequence, Failure> {
+        let known = self.instance.database(name)?;
+        let path: Option<PathBuf> = match (target, &known) {
+            (Some(target), _) => absolute(target).ok(),
+            (None, Some(known)) => Some(known.path.clone()),
+            (None, None) => None,
+        };
+        let Some(path) = path else {
+            return Ok(Sequence::None);
+        };
+        let state = sqlite::restoring(&path)?;
+        if let Some(state) = state.filter(|state| !state.is_differential) {
+            return Ok(match state.progress {
+                RestoreProgress::Ready => Sequence::Waits(state.set_guid),
+                RestoreProgress::Applying => Sequence::Torn,
+            });
+        }
+        let log = known
+            .and_then(|known| known.log_path)
+            .filter(|_| target.is_none())
+            .unwrap_or_else(|| windlass_vfs::log_path(&path));
+        let pending = engine::pending(&log)?;
+        Ok(match pending {
+            None => Sequence::None,
+            Some(pending) if pending.is_interrupted() => Sequence::Torn,
+            Some(pending) => Sequence::Waits(pending.set_guid),
+        })
+    }
+}
