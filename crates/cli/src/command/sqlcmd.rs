@@ -357,8 +357,15 @@ impl<'a> Script<'a> {
             (_, None) => -101,
             (_, Some(value)) => value.to_string().parse().unwrap_or(-102),
         };
-        // An exit code has eight bits.
-        Outcome::Checked((code & 0xFF) as u8)
+        Outcome::Checked(exit_code(code))
+    }
+}
+
+/// An exit code has eight bits. A number that is not 0 does not become success.
+fn exit_code(number: i32) -> u8 {
+    match (number & 0xFF) as u8 {
+        0 if number != 0 => u8::MAX,
+        low => low,
     }
 }
 

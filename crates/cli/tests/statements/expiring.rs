@@ -302,6 +302,30 @@ fn ages_are_counted_from_the_time_zone_in_which_a_backup_was_made() {
 }
 
 #[test]
+fn a_backup_expires_at_one_moment_in_all_time_zones() {
+    let place = Place::new();
+    let run = |zone: &str, arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        Run::of(&command.env("TZ", zone).output().expect("the program runs"))
+    };
+    let backup = ["backup", "app.db", "--to", "temp/a.bak"];
+    let retained = [&backup[..], &["--retain-days", "1"]].concat();
+    assert_eq!(run("Pacific/Pago_Pago", &retained).code, Some(0));
+    // By its local time this is more than a day later.
+    let east = "Pacific/Kiritimati";
+    let again = run(east, &[&backup[..], &["--init"]].concat());
+    assert_eq!(again.code, Some(1), "{}", again.out);
+    assert!(again.err.contains("expires on"), "{}", again.err);
+    assert_eq!(
+        run("UTC", &["backup", "app.db", "--to", "temp/b.bak"]).code,
+        Some(0)
+    );
+    let expire = ["expire", "temp", "--last", "1", "--delete"];
+    assert!(run(east, &expire).out.contains("expires on"));
+    assert_eq!(left(&place), ["a.bak", "b.bak"]);
+}
+
+#[test]
 fn a_folder_that_is_named_twice_has_its_files_once() {
     let place = place(&[]);
     std::os::unix::fs::symlink("temp", place.path("link")).expect("a link");

@@ -328,3 +328,24 @@ fn a_queued_copy_is_not_made_of_what_has_taken_the_place_of_its_source() {
     assert!(run.err.contains("has replaced it"), "{}", run.err);
     assert!(!place.path("off/n.bak").exists());
 }
+
+#[test]
+fn a_queued_copy_goes_to_the_folder_that_was_meant_wherever_the_queue_is_run() {
+    let place = registered();
+    let command = format!(
+        "BACKUP DATABASE app TO DISK = '{}' WITH COPYTO = 'off'",
+        place.text("n.bak")
+    );
+    on(&place, &["sqlbackup", "-SQL", &command]);
+    for folder in ["elsewhere/off", "off"] {
+        std::fs::create_dir_all(place.path(folder)).expect("a folder");
+    }
+    let instance = place.text("instance");
+    let run = place
+        .command(&["copies", "--run", "--now", "--instance", &instance])
+        .current_dir(place.path("elsewhere"))
+        .status();
+    assert!(run.expect("the program runs").success());
+    assert!(place.path("off/n.bak").exists());
+    assert!(!place.path("elsewhere/off/n.bak").exists());
+}

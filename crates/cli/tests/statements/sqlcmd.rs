@@ -87,6 +87,7 @@ fn a_script_chooses_its_exit_code_and_where_it_ends() {
     let (code, ..) = exits("DECLARE @failed int = 3\n:exit(SELECT @failed + 4 AS c)\n");
     assert_eq!(code, Some(7));
     assert_eq!(exits(":exit(SELECT 'x')").0, Some(154));
+    assert_eq!(exits(":exit(SELECT 256)").0, Some(255));
 }
 
 #[test]

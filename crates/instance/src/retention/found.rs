@@ -21,6 +21,7 @@ pub struct FoundSet {
     pub started: Option<Moment>,
     /// When it was finished; when it was started if it was not finished.
     pub finished: Option<Moment>,
+    /// In the time zone of now.
     pub expires: Option<Moment>,
     /// What it takes on its media.
     pub stored_bytes: u64,

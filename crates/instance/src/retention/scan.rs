@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use windlass_base::Guid;
+use windlass_base::{Guid, Moment};
 use windlass_catalog::PastBackup;
 use windlass_device::DeviceAddress;
 use windlass_media::MediaError;
@@ -240,7 +240,10 @@ fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
             of: provenance::of_set(&configuration),
             started: configuration.started,
             finished: configuration.finished.or(configuration.started),
-            expires: configuration.expires,
+            expires: configuration.expires.map(|at| {
+                let (_, zone) = Moment::now();
+                at.plus_minutes((i32::from(zone) - i32::from(configuration.time_zone)) * 15)
+            }),
             stored_bytes: configuration.stored_bytes,
         }
     });

@@ -199,6 +199,8 @@ impl Runner<'_> {
                     continue;
                 }
             };
+            // A later run of the queue may have another working directory.
+            let folder = absolute(&folder).unwrap_or(folder);
             if let Err(error) = make_tagged(self.session, written, &folder) {
                 self.report.warn(&format!("COPYTO '{written}': {error}"));
             }

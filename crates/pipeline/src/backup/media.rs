@@ -316,14 +316,15 @@ fn check_expiry(request: &MediaRequest, media: &MediaSet) -> Result<(), Error> {
     if request.skip_checks {
         return Ok(());
     }
-    let (now, _) = Moment::now();
-    let latest = media
-        .sets()
-        .iter()
-        .filter_map(|set| set.configuration.expires)
-        .max();
-    match latest {
-        Some(expires) if expires > now => Err(Error::NotExpired {
+    let (now, zone) = Moment::now();
+    let sets = media.sets();
+    let expiries = sets.iter().filter_map(|set| {
+        let of = &set.configuration;
+        let expires = of.expires?;
+        Some((expires.utc_seconds(of.time_zone.into()), expires))
+    });
+    match expiries.max() {
+        Some((at, expires)) if at > now.utc_seconds(zone.into()) => Err(Error::NotExpired {
             device: media.families[0].device.to_string(),
             expires,
         }),
