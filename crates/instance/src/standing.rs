@@ -7,7 +7,7 @@ use windlass_base::Moment;
 use windlass_catalog::provenance::{databases, distinct_names};
 use windlass_catalog::{DatabaseRecord, KnownDamage, PastBackup, Provenance};
 
-use crate::chain::{ChainSet, Chains, Obstacle, is_newer};
+use crate::chain::{ChainSet, Chains, Obstacle, is_newer, rivals};
 use crate::damage::place as path_of;
 use crate::presence::{Looker, Presence};
 use crate::provenance::of_record;
@@ -32,6 +32,8 @@ pub struct Standing<'a> {
     pub damaged: Option<(&'a PastBackup, u32)>,
     /// Backups of `state` whose media could not be examined, with the reasons.
     pub unseen: Vec<(&'a PastBackup, String)>,
+    /// Backups of which neither can be called newer than the newest: their dates contradict their log.
+    pub rivals: Vec<&'a PastBackup>,
     /// What is known to be damaged in the database itself.
     pub ill: Option<KnownDamage>,
 }
@@ -161,6 +163,9 @@ pub fn standings<'a>(
             None => (state_of(&now, &dated), Vec::new()),
         };
         let backup = |index: &usize| known[*index].0;
+        let rivals: Vec<usize> = state
+            .last()
+            .map_or_else(Vec::new, |newest| rivals(&now, *newest, &dated).collect());
         let lost = lost(&now, &dated, state.last());
         standings.push(Standing {
             database: group.last().map_or("", |last| &known[*last].0.database),
@@ -183,6 +188,7 @@ pub fn standings<'a>(
                 .collect(),
             state: state.iter().map(backup).collect(),
             unseen,
+            rivals: rivals.iter().map(backup).collect(),
             ill: group.last().and_then(|last| {
                 let path = &known[*last].0.of.path;
                 looker.as_deref()?.damages().at(path).cloned()

@@ -86,19 +86,7 @@ pub(crate) fn ended<T>(result: Result<T, Failure>, console: &mut Console) -> Out
 
 /// A session on the instance that the command line names, or on a temporary one.
 pub(crate) fn session(common: &Common, console: &mut Console) -> Option<Session> {
-    match open(common) {
-        Ok(instance) => {
-            let session = Session::new(instance);
-            crate::cancel::watch(&session.cancel_flag());
-            Some(session)
-        }
-        Err(messages) => {
-            for message in messages {
-                console.message(message);
-            }
-            None
-        }
-    }
+    session_for(false, common, console)
 }
 
 /// As [`session`], for a command that looks at what there is: a mistyped name makes no new instance, in which all
@@ -130,18 +118,26 @@ pub(crate) fn session_for(
     common: &Common,
     console: &mut Console,
 ) -> Option<Session> {
-    if !is_dry_run {
-        return session(common, console);
+    let opened = try_session(is_dry_run, common);
+    opened
+        .map_err(|messages| {
+            for message in messages {
+                console.message(message);
+            }
+        })
+        .ok()
+}
+
+/// The same, or why the instance cannot be used.
+pub(crate) fn try_session(is_dry_run: bool, common: &Common) -> Result<Session, Vec<Message>> {
+    if is_dry_run {
+        let opened = Instance::rehearsal(common.instance.as_deref());
+        let instance = opened.map_err(|error| Failure::from(error).messages)?;
+        return Ok(Session::new(with_drives(instance, common)).rehearsing());
     }
-    let opened = Instance::rehearsal(common.instance.as_deref());
-    let opened = opened.map(|instance| with_drives(instance, common));
-    match opened {
-        Ok(instance) => Some(Session::new(instance).rehearsing()),
-        Err(error) => {
-            failed(&error, console);
-            None
-        }
-    }
+    let session = Session::new(open(common)?);
+    crate::cancel::watch(&session.cancel_flag());
+    Ok(session)
 }
 
 fn with_drives(mut instance: Instance, common: &Common) -> Instance {

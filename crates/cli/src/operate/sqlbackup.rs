@@ -4,32 +4,34 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use windlass_base::Message;
 use windlass_instance::sqlbackup::{Report, run as run_command};
+use windlass_instance::{Failure, Session};
 
 use super::SqlbackupArguments;
 use super::settings::Settings;
 use crate::args::Common;
-use crate::command::{Outcome, failed, session_for};
+use crate::command::{Outcome, try_session};
 use crate::output::{Console, Layout, message_line};
 
 /// Runs the command.
 pub(super) fn run(arguments: &SqlbackupArguments, common: &Common, settings: &Settings) -> Outcome {
     let mut console = Console::new(common.json, Layout::Table);
-    let Some(mut session) = session_for(arguments.dry_run, common, &mut console) else {
-        return Outcome::Failed;
-    };
-    for (name, path) in &arguments.attach {
-        if let Err(error) = session.instance_mut().pass_as(name, Path::new(path)) {
-            return failed(&error, &mut console);
+    let report = match begin(arguments, common) {
+        Ok(mut session) => {
+            let report = run_command(&mut session, &arguments.sql, &mut console);
+            report.send(&mut console);
+            session.close(&mut console);
+            report
         }
-    }
-    session.make_folders(arguments.make_folders);
-    if arguments.trust_headers {
-        session.trust_headers();
-    }
-    let report = run_command(&mut session, &arguments.sql, &mut console);
-    report.send(&mut console);
-    session.close(&mut console);
+        Err(messages) => {
+            let report = Report::of_unopened(&messages);
+            for message in messages {
+                console.message(message);
+            }
+            report
+        }
+    };
     if arguments.dry_run {
         return match report.has_failed() {
             true => Outcome::Failed,
@@ -52,6 +54,20 @@ pub(super) fn run(arguments: &SqlbackupArguments, common: &Common, settings: &Se
     } else {
         Outcome::Succeeded
     }
+}
+
+/// A session for the command, or why there is none.
+fn begin(arguments: &SqlbackupArguments, common: &Common) -> Result<Session, Vec<Message>> {
+    let mut session = try_session(arguments.dry_run, common)?;
+    for (name, path) in &arguments.attach {
+        let attached = session.instance_mut().pass_as(name, Path::new(path));
+        attached.map_err(|error| Failure::from(error).messages)?;
+    }
+    session.make_folders(arguments.make_folders);
+    if arguments.trust_headers {
+        session.trust_headers();
+    }
+    Ok(session)
 }
 
 /// Runs a hook with the report as its input and the codes in its environment; returns whether it

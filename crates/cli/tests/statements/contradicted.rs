@@ -66,6 +66,24 @@ fn neither_restore_nor_latest_chooses_one_and_expire_keeps_both() {
     for name in ["1", "2"] {
         assert!(place.path(&format!("temp/{name}.bak")).exists(), "{name}");
     }
+    let check = ["check", "--media", "temp", "--rpo", "9000d", "--json"];
+    assert_warned(&place.run(&check));
+    let load = "RESTORE VERIFYONLY FROM DISK = 'd:\\temp\\2.bak' WITH LOADHISTORY";
+    succeed(&place, load);
+    let check = ["check", "--database", "own", "--json"];
+    assert_warned(&crate::support::on(&place, &check));
+}
+
+#[track_caller]
+fn assert_warned(run: &crate::support::Run) {
+    assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
+    let verdict: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let reasons = verdict["checked"].as_array().expect("subjects").iter();
+    let reasons = reasons.filter_map(|subject| subject["reasons"].as_array());
+    let mut reasons = reasons.flatten();
+    let is_it = |reason: &serde_json::Value| reason["reason"] == "order-contradicted";
+    let reason = reasons.find(|reason| is_it(reason)).expect("a reason");
+    assert_eq!(reason["number"], 50220);
 }
 
 #[test]

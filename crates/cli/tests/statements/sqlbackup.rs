@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::support::{Place, Run, article, make_database, on, rows, succeed};
+use crate::support::{Place, Run, article, make_database, on, registered, rows, succeed};
 
 /// Runs a command on an instance that knows `app` and `other`.
 pub(crate) fn run(place: &Place, command: &str) -> Run {
@@ -536,4 +536,69 @@ fn a_command_writes_no_two_databases_to_one_file() {
         let header = place.succeed(&["--json", "header", file]).results();
         assert_eq!(header[0][0]["DatabaseName"], name);
     }
+}
+
+#[test]
+fn a_database_that_is_left_out_is_named() {
+    let place = registered();
+    succeed(
+        &place,
+        "BACKUP DATABASE other TO DISK = 'd:\\o.bak'
+         RESTORE DATABASE other FROM DISK = 'd:\\o.bak' WITH REPLACE, NORECOVERY",
+    );
+    let target = place.text("<DATABASE>.bak");
+    let command = |databases: &str| {
+        let text = format!("BACKUP DATABASES {databases} TO DISK = [{target}] WITH INIT");
+        on(&place, &["sqlbackup", "-SQL", &text])
+    };
+    let run = command("[*]");
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(
+        run.out.contains("Warning: 'other' is not backed up"),
+        "{}",
+        run.out
+    );
+    assert!(place.path("app.bak").exists());
+    let run = command("[*] EXCEPT [other]");
+    assert_eq!(run.code, Some(0), "{}", run.out);
+}
+
+#[test]
+fn the_hook_for_failures_runs_when_the_instance_cannot_be_opened() {
+    let place = registered();
+    let catalog = place.path("instance/windlass.catalog");
+    std::fs::write(&catalog, "rubbish ".repeat(999)).expect("it");
+    std::fs::write(place.path("file"), "").expect("a file");
+    let hook = "cat > told; echo $WINDLASS_EXIT_CODE $WINDLASS_SQL_ERROR_CODE >> told";
+    let command = "BACKUP DATABASE app TO DISK = [x.bak]";
+    let config = place.text("config.toml");
+    std::fs::write(&config, format!("on_failure = '{hook}'\n")).expect("settings");
+    let by_option = ["--on-failure", hook];
+    let by_setting = ["--config", &config];
+    for further in [&by_option[..], &by_setting] {
+        for instance in ["instance", "file/in"] {
+            let base = ["sqlbackup", "-SQL", command, "--instance", instance];
+            let run = place.run(&[&base[..], further].concat());
+            assert_ne!(run.code, Some(0), "{}", run.out);
+            let told = std::fs::read_to_string(place.path("told"));
+            let told = told.unwrap_or_else(|_| panic!("{instance} {further:?}: {}", run.err));
+            assert!(
+                told.contains("SQL error") && !told.ends_with("\n0 0\n"),
+                "{told}"
+            );
+            std::fs::remove_file(place.path("told")).expect("it");
+        }
+    }
+    let attach = [
+        "sqlbackup",
+        "-SQL",
+        command,
+        "--attach",
+        "app=app.db",
+        "--attach",
+        "app=other.db",
+    ];
+    let run = place.run(&[&attach[..], &by_option].concat());
+    assert_ne!(run.code, Some(0));
+    assert!(place.path("told").exists(), "{}", run.err);
 }

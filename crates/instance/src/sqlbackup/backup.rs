@@ -33,7 +33,7 @@ const NO_BASE: [(i64, &str); 4] = [
 impl Runner<'_> {
     /// Backs up each database; one that fails does not stop the others.
     pub(super) fn back_up(&mut self, databases: &Databases) {
-        let names = names(self.session, databases).and_then(|names| {
+        let names = self.names(databases).and_then(|names| {
             check(self.command, self.options, &names)?;
             if self.options.backup.probe.is_none() {
                 apart::check(self.session, self.command, self.options, &names)?;
@@ -66,6 +66,29 @@ impl Runner<'_> {
             self.erase(self.options.erase_remote, &[folder], name);
         }
         self.report.line("Process completed.");
+    }
+
+    /// The databases to back up; for `[*]` all that are online. The others are told.
+    fn names(&mut self, databases: &Databases) -> Result<Vec<String>, String> {
+        let except = match databases {
+            Databases::Named(names) => return Ok(names.clone()),
+            Databases::All { except } => except,
+        };
+        let known = self.session.instance.catalog().databases();
+        let known = known.map_err(|error| error.to_string())?;
+        let is_excepted = |name: &str| except.iter().any(|one| one.eq_ignore_ascii_case(name));
+        let mut names = Vec::new();
+        for record in known.into_iter().filter(|one| !is_excepted(&one.name)) {
+            match record.state {
+                DatabaseState::Online => names.push(record.name),
+                DatabaseState::Restoring => self.report.warn(&format!(
+                    "'{}' is not backed up: it is in the middle of a restore. Complete that (RESTORE DATABASE WITH \
+                     RECOVERY), or leave the database out (BACKUP DATABASES [*] EXCEPT [name]).",
+                    record.name
+                )),
+            }
+        }
+        Ok(names)
     }
 
     /// Makes the copies that are queued.
@@ -342,22 +365,6 @@ fn check(command: &Command, options: &Options, names: &[String]) -> Result<(), S
 fn names_database(disk: &str) -> bool {
     let upper = disk.to_ascii_uppercase();
     upper.contains("<AUTO>") || upper.contains("<DATABASE>")
-}
-
-/// The databases to back up; for `[*]` all that are online.
-fn names(session: &Session, databases: &Databases) -> Result<Vec<String>, String> {
-    let except = match databases {
-        Databases::Named(names) => return Ok(names.clone()),
-        Databases::All { except } => except,
-    };
-    let known = session.instance.catalog().databases();
-    let known = known.map_err(|error| error.to_string())?;
-    Ok(known
-        .into_iter()
-        .filter(|record| record.state == DatabaseState::Online)
-        .map(|record| record.name)
-        .filter(|name| !except.iter().any(|other| other.eq_ignore_ascii_case(name)))
-        .collect())
 }
 
 /// The options of the backup that a command asks for.

@@ -25,6 +25,18 @@ pub struct Report {
 }
 
 impl Report {
+    /// That of a command that could not begin, because its instance cannot be used.
+    pub fn of_unopened(messages: &[Message]) -> Self {
+        let mut report = Self::default();
+        for message in messages.iter().filter(|message| message.is_error()) {
+            let text = message.visible_text();
+            report.line(format!("SQL error {}: {text}", message.number));
+            report.fail(message.number);
+        }
+        report.refuse("the instance cannot be used; nothing was done");
+        report
+    }
+
     /// Whether any requested operation was not done.
     pub fn has_failed(&self) -> bool {
         self.exit_code >= NOT_UNDERSTOOD

@@ -169,6 +169,7 @@ fn database(
         reasons.push(Reason::new(State::Warning, "dated-in-future", text));
     }
     reasons.extend(standing.ill.as_ref().map(ill));
+    reasons.extend(contradicted(standing));
     reasons.extend(damaged(standing));
     media(standing, limits, subject.age, reasons);
     verified(standing, verifications, limits, reasons);
@@ -222,6 +223,18 @@ fn media(standing: &Standing<'_>, limits: Limits, age: Option<i64>, reasons: &mu
                 .numbered(i64::try_from(standing.unseen.len()).unwrap_or(i64::MAX)),
         );
     }
+}
+
+/// A backup that may be newer than the newest by its date.
+fn contradicted(standing: &Standing<'_>) -> Option<Reason> {
+    let of = |backup: &PastBackup| {
+        let made = backup
+            .finished
+            .map_or_else(String::new, |at| at.to_string());
+        format!("the backup of {made} on '{}'", backup.devices.join("', '"))
+    };
+    let (rival, newest) = (standing.rivals.first()?, standing.newest()?);
+    Some(Reason::contradicted(&of(rival), &of(newest)))
 }
 
 /// The damage of the database itself.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use windlass_catalog::Provenance;
-use windlass_instance::chain::{Chains, is_newer};
+use windlass_instance::chain::{Chains, is_newer, rivals};
 use windlass_instance::provenance::named_databases;
 use windlass_instance::retention::{self, FoundMedia, FoundOther, Place, Scan};
 
@@ -37,14 +37,18 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
         };
         let ahead = group.iter().find(|index| is_future(index));
         if let Some(future) = ahead {
-            let file = scan.media[places[*future].0].files.first();
-            let file = file.map(|file| file.path.display().to_string());
-            let text = format!("the backup in '{}' is {AHEAD}", file.unwrap_or_default());
+            let text = format!("{} is {AHEAD}", backup_in(&scan.media[places[*future].0]));
             let reason = Reason::new(State::Warning, "dated-in-future", text);
             subject.reasons.push(reason);
         }
         let dated = group.iter().copied().filter(|index| !is_future(index));
-        let newest = chains.newest_among(dated);
+        let dated: Vec<usize> = dated.collect();
+        let newest = chains.newest_among(dated.iter().copied());
+        let rival = newest.and_then(|newest| Some((rivals(&sets, newest, &dated).next()?, newest)));
+        subject.reasons.extend(rival.map(|(rival, newest)| {
+            let of = |index: usize| backup_in(&scan.media[places[index].0]);
+            Reason::contradicted(&of(rival), &of(newest))
+        }));
         subject.age = newest
             .and_then(|newest| sets[newest].times)
             .map(|times| limits.now_utc - times.started);
@@ -79,6 +83,13 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
     rest.counts.push(("other_files", scan.others.len() as u64));
     subjects.push(rest);
     Verdict { subjects }
+}
+
+/// A backup, by the first file of its medium.
+fn backup_in(media: &FoundMedia) -> String {
+    let file = media.files.first();
+    let file = file.map(|file| file.path.display().to_string());
+    format!("the backup in '{}'", file.unwrap_or_default())
 }
 
 /// Damage of a database's media behind the sets that they show: a newer one may be there, which a restore does not

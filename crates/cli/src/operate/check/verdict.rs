@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
+use windlass_base::message::table;
 
 use super::Limits;
 
@@ -80,6 +81,16 @@ impl Reason {
             }
             Some(_) => None,
         }
+    }
+
+    /// That the dates of backups contradict their log, so that no restore chooses one of them.
+    pub(super) fn contradicted(one: &str, other: &str) -> Self {
+        let message = table::order_contradicted(one, other);
+        let text = format!(
+            "which state is the newest cannot be told: by its date, {one} is older than {other}, but not by its \
+             LSN or by what was known when it was made; choose a set, or make a new full backup"
+        );
+        Self::new(State::Warning, "order-contradicted", text).numbered(message.number.into())
     }
 
     pub(super) fn numbered(self, number: i64) -> Self {
