@@ -306,3 +306,79 @@ fn holds(path: &Path, wanted: &[u8]) -> bool {
         }
     }
 }
+
+#[test]
+fn a_full_backup_and_its_differential_may_be_in_a_store_and_on_disk() {
+    let (place, server) = place();
+    let url = &server.url("prod/one.bak");
+    let disk = &place.text("one.bak");
+    for (number, (full, differential)) in [(url, disk), (disk, url)].into_iter().enumerate() {
+        let (full, differential) = (
+            format!("{full}.f{number}"),
+            format!("{differential}.d{number}"),
+        );
+        // The history knows the base, wherever it is.
+        let instance = ["--instance", "instance"];
+        let plain = ["backup", "app.db", "--to"];
+        well(&place, &server, &[&plain[..], &[&full], &instance].concat());
+        let connection = rusqlite::Connection::open(place.path("app.db")).expect("it");
+        connection
+            .execute_batch("DELETE FROM t WHERE id = 7")
+            .expect("a change");
+        drop(connection);
+        let upon = ["--differential", "--instance", "instance"];
+        well(
+            &place,
+            &server,
+            &[&plain[..], &[&differential], &upon].concat(),
+        );
+        let target = format!("back{number}.db");
+        well(
+            &place,
+            &server,
+            &["restore", &full, &differential, "--to", &target],
+        );
+        same(&place, &target);
+        // In the other order, and one after the other.
+        let target = format!("turned{number}.db");
+        well(
+            &place,
+            &server,
+            &["restore", &differential, &full, "--to", &target],
+        );
+        same(&place, &target);
+        let target = format!("steps{number}.db");
+        well(
+            &place,
+            &server,
+            &["restore", &full, "--to", &target, "--no-recovery"],
+        );
+        well(
+            &place,
+            &server,
+            &["restore", &differential, "--to", &target],
+        );
+        same(&place, &target);
+        let from = |name: &str| match name.starts_with("s3://") {
+            true => format!("URL = '{name}'"),
+            false => format!("DISK = '{name}'"),
+        };
+        let target = place.text(&format!("sql{number}.db"));
+        let script = format!(
+            "RESTORE DATABASE x{number} FROM {} WITH NORECOVERY, MOVE 'app' TO '{target}'
+             RESTORE DATABASE x{number} FROM {}",
+            from(&full),
+            from(&differential)
+        );
+        well(&place, &server, &["sql", "-Q", &script]);
+        same(&place, &target);
+        // Stripes of one backup are all of one kind.
+        let script = format!(
+            "RESTORE DATABASE y FROM {}, {}",
+            from(&full),
+            from(&differential)
+        );
+        let mixed = run(&place, &server, &["--json", "sql", "-Q", &script]);
+        assert_eq!(mixed.code, Some(1), "{}", mixed.err);
+    }
+}

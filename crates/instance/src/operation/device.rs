@@ -71,7 +71,23 @@ pub(crate) fn resolve(
     Ok(addresses)
 }
 
-/// The same without an effect.
+/// The same for devices of several media sets: each of these may be of another class.
+pub(crate) fn resolve_several(
+    session: &mut Session,
+    devices: &[DeviceName],
+    tags: &Tags,
+) -> Result<Vec<DeviceAddress>, Failure> {
+    if devices.len() > DEVICES_MAX {
+        return Err(table::too_many_devices(DEVICES_MAX).into());
+    }
+    let mut addresses = Vec::with_capacity(devices.len());
+    for device in devices {
+        addresses.extend(resolve(session, std::slice::from_ref(device), tags)?);
+    }
+    Ok(addresses)
+}
+
+/// Resolves devices without an effect.
 pub(crate) fn addresses(
     session: &Session,
     devices: &[DeviceName],

@@ -36,14 +36,28 @@ impl MediaOptions {
         session: &mut Session,
         database: Option<&str>,
     ) -> Result<Vec<DeviceAddress>, Failure> {
-        if self.devices.is_empty() {
-            return Err(table::device_needed().into());
-        }
-        let tags = Tags {
-            database: database.map(str::to_owned),
-            ..session.instance.tags()
-        };
+        let tags = self.tags(session, database)?;
         device::resolve(session, &self.devices, &tags)
+    }
+
+    /// The same where they may be those of several media sets.
+    pub(super) fn addresses_of_several(
+        &self,
+        session: &mut Session,
+        database: Option<&str>,
+    ) -> Result<Vec<DeviceAddress>, Failure> {
+        let tags = self.tags(session, database)?;
+        device::resolve_several(session, &self.devices, &tags)
+    }
+
+    fn tags(&self, session: &Session, database: Option<&str>) -> Result<Tags, Failure> {
+        match self.devices.is_empty() {
+            true => Err(table::device_needed().into()),
+            false => Ok(Tags {
+                database: database.map(str::to_owned),
+                ..session.instance.tags()
+            }),
+        }
     }
 
     /// The position, if one was given.

@@ -84,7 +84,7 @@ impl Session {
         media: &MediaOptions,
         request: &NewestRequest<'_>,
     ) -> Result<Newest, Failure> {
-        let devices = media.addresses(self, Some(request.name))?;
+        let devices = media.addresses_of_several(self, Some(request.name))?;
         if sql_server::is_backup(&devices) {
             // All devices are restored by one statement.
             let (steps, notes) = (Vec::new(), Vec::new());
