@@ -97,8 +97,9 @@ fn insert_media(connection: &Connection, media: &MediaSetRecord) -> Result<i64, 
              software_name, software_vendor_id, MTF_major_version, mirror_count, \
              is_password_protected, is_compressed, is_encrypted) \
              VALUES (?1, ?2, ?3, ?4, ?5, 4608, 1, ?6, 0, ?7, ?8) \
-             ON CONFLICT (media_uuid) DO UPDATE SET is_compressed = excluded.is_compressed, \
-             is_encrypted = excluded.is_encrypted \
+             ON CONFLICT (media_uuid) DO UPDATE SET \
+             is_compressed = max(is_compressed, excluded.is_compressed), \
+             is_encrypted = max(is_encrypted, excluded.is_encrypted) \
              RETURNING media_set_id",
             params![
                 Stored(media.media_set_guid),

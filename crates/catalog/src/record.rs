@@ -21,7 +21,7 @@ pub struct MediaSetRecord {
     pub software_name: String,
     /// `mirror_count`
     pub mirror_count: u32,
-    /// `is_compressed`: whether the sets on it are.
+    /// `is_compressed`: whether any of the sets on it is.
     pub is_compressed: bool,
     /// `is_encrypted`: whether the sets on it are.
     pub is_encrypted: bool,

@@ -1,4 +1,4 @@
--- The tables and views of a catalog.
+-- The tables of a catalog, and the views of the history. Those of sys are in instance/src/query/views.
 --
 -- Tables that scripts may see carry SQL Server's names and columns; the others begin with own_.
 CREATE TABLE own_database (
@@ -31,22 +31,6 @@ CREATE TABLE own_drive (
 CREATE TABLE own_restore_folder (
     folder TEXT PRIMARY KEY
 ) WITHOUT ROWID;
-CREATE VIEW databases AS
-    SELECT 'master' AS name, 1 AS database_id, NULL AS source_database_id,
-           '2003-04-08 09:13:36' AS create_date, 170 AS compatibility_level,
-           'BINARY' AS collation_name, 0 AS state, 'ONLINE' AS state_desc,
-           3 AS recovery_model, 'SIMPLE' AS recovery_model_desc,
-           NULL AS physical_name, NULL AS family_guid,
-           NULL AS differential_base_guid, NULL AS differential_base_lsn,
-           NULL AS differential_base_time
-    UNION ALL
-    SELECT 'msdb', 4, NULL, '2003-04-08 09:13:36', 170, 'BINARY', 0, 'ONLINE', 3, 'SIMPLE',
-           NULL, NULL, NULL, NULL, NULL
-    UNION ALL
-    SELECT name, database_id, NULL, create_date, 170, 'BINARY', state,
-           CASE state WHEN 0 THEN 'ONLINE' WHEN 1 THEN 'RESTORING' END, 3, 'SIMPLE',
-           path, family_guid, base_set_guid, base_lsn, base_date
-    FROM own_database;
 CREATE TABLE own_backupmediaset (
     media_set_id INTEGER PRIMARY KEY AUTOINCREMENT, media_uuid TEXT UNIQUE,
     media_family_count INTEGER, name TEXT, description TEXT, software_name TEXT,
@@ -179,16 +163,10 @@ CREATE TABLE own_configuration (
     is_dynamic INTEGER NOT NULL,
     is_advanced INTEGER NOT NULL
 );
-CREATE VIEW configurations AS
-    SELECT configuration_id, name, value, minimum, maximum, value_in_use, description, is_dynamic,
-           is_advanced
-    FROM own_configuration;
 CREATE TABLE own_backup_device (
     name TEXT PRIMARY KEY COLLATE NOCASE,
     physical_name TEXT NOT NULL
 ) WITHOUT ROWID;
-CREATE VIEW backup_devices AS
-    SELECT name, 2 AS type, 'DISK' AS type_desc, physical_name FROM own_backup_device;
 -- Kept by the name of its database: the files of databases are not ours to write to.
 CREATE TABLE own_procedure (
     object_id INTEGER PRIMARY KEY,
@@ -200,19 +178,6 @@ CREATE TABLE own_procedure (
     modify_date TEXT NOT NULL,
     UNIQUE (database_name, name)
 );
-CREATE VIEW procedures AS
-    SELECT name, object_id, NULL AS principal_id, 1 AS schema_id, 0 AS parent_object_id, 'P ' AS type,
-           'SQL_STORED_PROCEDURE' AS type_desc, create_date, modify_date, 0 AS is_ms_shipped,
-           0 AS is_published, 0 AS is_schema_published, 0 AS is_auto_executed,
-           0 AS is_execution_replicated, 0 AS is_repl_serializable_only,
-           0 AS skips_repl_constraints
-    FROM own_procedure WHERE database_name = windlass_database();
-CREATE VIEW sql_modules AS
-    SELECT object_id, definition, 1 AS uses_ansi_nulls, 1 AS uses_quoted_identifier,
-           0 AS is_schema_bound, 0 AS uses_database_collation, is_recompiled,
-           0 AS null_on_null_input, NULL AS execute_as_principal_id,
-           0 AS uses_native_compilation, 0 AS is_inlineable, 0 AS inline_type
-    FROM own_procedure WHERE database_name = windlass_database();
 CREATE TABLE own_copy (
     copy_id INTEGER PRIMARY KEY AUTOINCREMENT,
     source TEXT NOT NULL,
@@ -256,10 +221,6 @@ CREATE VIEW backupmediafamily AS
     SELECT * FROM own_backupmediafamily WHERE media_set_id IN (SELECT media_set_id FROM backupset);
 CREATE VIEW backupfilegroup AS
     SELECT * FROM own_backupfilegroup WHERE backup_set_id IN (SELECT backup_set_id FROM backupset);
-CREATE VIEW sysdatabases AS
-    SELECT name, database_id AS dbid, create_date AS crdate, compatibility_level AS cmptlevel,
-           physical_name AS filename
-    FROM databases;
 CREATE TABLE own_master_key (
     key_id INTEGER PRIMARY KEY CHECK (key_id = 1),
     by_service BLOB NOT NULL,
@@ -278,39 +239,6 @@ CREATE TABLE own_certificate (
     expiry_date TEXT NOT NULL,
     key_backup_date TEXT
 );
-CREATE VIEW certificates AS
-    SELECT name, certificate_id, 1 AS principal_id,
-           CASE WHEN private_key IS NULL THEN 'NA' ELSE 'MK' END AS pvt_key_encryption_type,
-           CASE WHEN private_key IS NULL THEN 'NO_PRIVATE_KEY' ELSE 'ENCRYPTED_BY_MASTER_KEY' END
-               AS pvt_key_encryption_type_desc,
-           1 AS is_active_for_begin_dialog, subject AS issuer_name,
-           serial_number AS cert_serial_number, NULL AS sid, NULL AS string_sid, subject,
-           expiry_date, start_date, thumbprint, NULL AS attested_by,
-           key_backup_date AS pvt_key_last_backup_date
-    FROM own_certificate;
--- Views that call windlass_* functions: whoever reads them adds the functions to the connection. Each
--- gives JSON.
-CREATE VIEW dm_server_accelerator_status AS
-    SELECT 'QAT' AS accelerator, 'Intel(R) QuickAssist Technology' AS accelerator_desc,
-           status ->> 'mode_desc' AS mode_desc, status ->> 'mode_reason_desc' AS mode_reason_desc,
-           status ->> 'accelerator_hardware_detected' AS accelerator_hardware_detected,
-           status ->> 'accelerator_library_version' AS accelerator_library_version,
-           status ->> 'accelerator_driver_version' AS accelerator_driver_version,
-           status ->> 'software_desc' AS software_desc, status ->> 'problem_desc' AS problem_desc
-    FROM (SELECT windlass_accelerator_status(
-        (SELECT value_in_use FROM own_configuration WHERE name = 'hardware offload enabled'),
-        (SELECT value_in_use FROM own_configuration WHERE name = 'hardware offload config'),
-        (SELECT value_in_use FROM own_configuration WHERE name = 'hardware offload mode')) AS status);
-CREATE VIEW dm_exec_requests AS
-    SELECT value ->> 'session_id' AS session_id, value ->> 'request_id' AS request_id,
-           value ->> 'start_time' AS start_time, value ->> 'status' AS status,
-           value ->> 'command' AS command, value ->> 'database_name' AS database_name,
-           round(value ->> 'percent_complete', 2) AS percent_complete,
-           value ->> 'estimated_completion_time' AS estimated_completion_time,
-           value ->> 'total_elapsed_time' AS total_elapsed_time,
-           value ->> 'done_bytes' AS done_bytes, value ->> 'total_bytes' AS total_bytes,
-           value ->> 'stored_bytes' AS stored_bytes
-    FROM json_each(windlass_requests());
 CREATE TABLE own_file (
     database_id INTEGER NOT NULL,
     file_id INTEGER NOT NULL,
@@ -319,56 +247,6 @@ CREATE TABLE own_file (
     path TEXT NOT NULL UNIQUE,
     PRIMARY KEY (database_id, file_id)
 ) WITHOUT ROWID;
-CREATE VIEW master_files AS
-    SELECT d.database_id, ifnull(f.file_id, 1) AS file_id, ifnull(f.is_log, 0) AS type,
-           CASE ifnull(f.is_log, 0) WHEN 0 THEN 'ROWS' ELSE 'LOG' END AS type_desc,
-           CASE ifnull(f.is_log, 0) WHEN 0 THEN 1 ELSE 0 END AS data_space_id,
-           ifnull(f.name, d.logical_name) AS name, ifnull(f.path, d.path) AS physical_name, d.state,
-           CASE d.state WHEN 0 THEN 'ONLINE' WHEN 1 THEN 'RESTORING' END AS state_desc,
-           d.base_lsn AS differential_base_lsn, d.base_set_guid AS differential_base_guid,
-           d.base_date AS differential_base_time
-    FROM own_database AS d LEFT JOIN own_file AS f USING (database_id);
--- One row for each stage of each running request; times in milliseconds, summed over its threads.
-CREATE VIEW dm_exec_backup_stages AS
-    SELECT request.value ->> 'session_id' AS session_id,
-           request.value ->> 'request_id' AS request_id,
-           request.value ->> 'command' AS command,
-           request.value ->> 'database_name' AS database_name,
-           stage.key AS stage, stage.value ->> 'threads' AS threads,
-           stage.value ->> 'bytes_in' AS bytes_in, stage.value ->> 'bytes_out' AS bytes_out,
-           stage.value ->> 'calls' AS calls, stage.value ->> 'bytes_per_call' AS bytes_per_call,
-           stage.value ->> 'block_calls' AS block_calls, stage.value ->> 'block_bytes' AS block_bytes,
-           round(stage.value ->> 'mean_in_flight', 2) AS mean_in_flight,
-           stage.value ->> 'busy_time' AS busy_time,
-           stage.value ->> 'wait_input_time' AS wait_input_time,
-           stage.value ->> 'wait_output_time' AS wait_output_time,
-           stage.value ->> 'held_back_time' AS held_back_time,
-           stage.value ->> 'cpu_time' AS cpu_time
-    FROM json_each(windlass_requests()) AS request,
-         json_each(request.value -> 'stages') AS stage;
--- One row for each database of the page engine that the program has open.
-CREATE VIEW dm_db_checkpoint_stats AS
-    SELECT value ->> 'database_name' AS database_name,
-           value ->> 'target_recovery_time_in_seconds' AS target_recovery_time_in_seconds,
-           value ->> 'dirty_page_count' AS dirty_page_count,
-           value ->> 'oldest_dirty_lsn' AS oldest_dirty_lsn,
-           value ->> 'redo_start_lsn' AS redo_start_lsn,
-           value ->> 'estimated_recovery_ms' AS estimated_recovery_ms,
-           value ->> 'last_recovery_ms' AS last_recovery_ms,
-           value ->> 'commit_count' AS commit_count,
-           value ->> 'log_sync_count' AS log_sync_count,
-           value ->> 'log_used_bytes' AS log_used_bytes,
-           value ->> 'log_size_bytes' AS log_size_bytes,
-           value ->> 'pages_read' AS pages_read,
-           value ->> 'pages_written' AS pages_written,
-           value ->> 'write_request_count' AS write_request_count,
-           value ->> 'checkpoint_count' AS checkpoint_count,
-           value ->> 'last_checkpoint_ms' AS last_checkpoint_ms,
-           value ->> 'last_checkpoint_buffers_visited' AS last_checkpoint_buffers_visited,
-           value ->> 'buffers_visited' AS buffers_visited,
-           value ->> 'version_bytes' AS version_bytes,
-           value ->> 'changed_extent_count' AS changed_extent_count
-    FROM json_each(windlass_engine_figures());
 INSERT INTO own_configuration VALUES (101, 'recovery interval (min)', 0, 0, 32767, 0, 0, 'Maximum recovery interval in minutes', 1, 1);
 INSERT INTO own_configuration VALUES (518, 'show advanced options', 0, 0, 1, 0, 0, 'show advanced options', 1, 0);
 INSERT INTO own_configuration VALUES (1537, 'media retention', 0, 0, 365, 0, 0, 'Tape retention period in days', 1, 1);

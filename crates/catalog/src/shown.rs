@@ -6,9 +6,6 @@ use rusqlite::Connection;
 use crate::Error;
 use crate::error::Doing;
 
-/// The columns with case-insensitive text, corresponding to unique names.
-const IGNORING_CASE: &[(&str, &str)] = &[("backup_devices", "name"), ("certificates", "name")];
-
 /// A table or view that scripts may read.
 #[derive(Debug, Clone)]
 pub struct ShownTable {
@@ -22,8 +19,6 @@ pub struct ShownColumn {
     pub name: String,
     /// Its declared type; may be empty.
     pub declared_type: String,
-    /// Whether its text compares case-insensitively.
-    pub ignores_case: bool,
 }
 
 /// All tables and views that scripts may read; names with the prefix `own_` are excluded.
@@ -47,11 +42,9 @@ pub fn shown_tables(reader: &Connection) -> Result<Vec<ShownTable>, Error> {
     while let Some(row) = rows.next().doing(doing)? {
         let name: String = row.get(0).doing(doing)?;
         let column: String = row.get(1).doing(doing)?;
-        let ignores_case = IGNORING_CASE.contains(&(name.as_str(), column.as_str()));
         let column = ShownColumn {
             name: column,
             declared_type: row.get(2).doing(doing)?,
-            ignores_case,
         };
         match tables.last_mut().filter(|table| table.name == name) {
             Some(table) => table.columns.push(column),

@@ -15,10 +15,12 @@ use serde_json::json;
 
 use windlass_base::PAGE_BYTES;
 use windlass_base::message::table;
+use windlass_base::page::pages_of;
 use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
-    CreateDatabase, Database, EngineError, InstanceOptions, LogIdentity, NewDatabase, OpenDatabase,
+    CreateDatabase, Database, EngineError, FileDescription, Growth, InstanceOptions, LogIdentity,
+    NewDatabase, OpenDatabase,
 };
 use windlass_source::ownership;
 use windlass_vfs::{NamedDatabases, import_export};
@@ -67,6 +69,80 @@ impl OpenDatabases {
         let figures: Vec<_> = databases.iter().map(|database| figures(database)).collect();
         serde_json::Value::Array(figures).to_string()
     }
+
+    /// The buffers of all open databases as a JSON array: database, file, page, whether it has changed.
+    pub(crate) fn buffers(&self) -> String {
+        let databases: Vec<_> = self.map().values().map(Arc::clone).collect();
+        let buffers = databases.iter().flat_map(|database| {
+            let buffers = database.buffers().into_iter();
+            buffers.map(|(page, is_dirty)| {
+                json!([
+                    database.name(),
+                    page.file_id.0,
+                    page.page,
+                    i32::from(is_dirty)
+                ])
+            })
+        });
+        serde_json::Value::Array(buffers.collect()).to_string()
+    }
+
+    /// The files of a database and its settings as JSON, from its log if it is not open; `None` if that
+    /// cannot be read.
+    pub(crate) fn described(&self, log: &Path) -> Option<String> {
+        let open = self
+            .map()
+            .values()
+            .find(|open| open.log_path() == log)
+            .map(Arc::clone);
+        let (files, target) = match &open {
+            Some(open) => (open.files(), open.target_recovery_time()),
+            None => {
+                let closed = LogIdentity::of(&RealFileSystem, log).ok().flatten()?;
+                (closed.files, closed.target_recovery_time)
+            }
+        };
+        let files: Vec<_> = files
+            .iter()
+            .map(|file| described_file(file, open.as_deref()))
+            .collect();
+        let seconds = target.map_or(0, |target| target.as_secs().max(1));
+        Some(json!({ "target_recovery_time_in_seconds": seconds, "files": files }).to_string())
+    }
+}
+
+/// Sizes are in pages. What is counted for the whole database is shown if it has only one data file.
+fn described_file(file: &FileDescription, open: Option<&Database>) -> serde_json::Value {
+    let (growth, is_percent) = match file.spec.growth {
+        Growth::Fixed => (0, 0),
+        Growth::Bytes(bytes) => (pages_of(bytes), 0),
+        Growth::Percent(percent) => (u64::from(percent), 1),
+    };
+    let mut described = json!({
+        "file_id": file.file_id.0,
+        "size": pages_of(file.spec.size),
+        "max_size": file.spec.max_size.map_or(-1, |bytes| i64::try_from(pages_of(bytes)).unwrap_or(i64::MAX)),
+        "growth": growth,
+        "is_percent_growth": is_percent,
+    });
+    let Some(open) = open else {
+        return described;
+    };
+    let counters = open.counters();
+    if file.is_log {
+        described["used_bytes"] = counters.log_used.into();
+        described["log_bytes"] = counters.log_size.into();
+        return described;
+    }
+    let used = open.pages_used();
+    let own = used.iter().find(|(file_id, _)| *file_id == file.file_id);
+    described["used"] = own.map(|(_, pages)| *pages).into();
+    if used.len() == 1 {
+        described["reads"] = counters.pages_read.into();
+        described["writes"] = counters.write_requests.into();
+        described["pages_written"] = counters.pages_written.into();
+    }
+    described
 }
 
 fn figures(database: &Database) -> serde_json::Value {

@@ -8,7 +8,7 @@
 //! Invariant: [`Queries::release`] closes the connection before anything else opens or replaces one
 //! of its files.
 
-mod views;
+pub(crate) mod views;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

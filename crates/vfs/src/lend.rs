@@ -35,8 +35,10 @@ const ROWS_EXPECTED: f64 = 10_000.0;
 /// A table or view that is lent.
 #[derive(Debug, Clone)]
 pub struct LentTable {
-    /// Its name, on both sides.
+    /// Its name for the borrower.
     pub name: String,
+    /// The lender's SQL for its rows, if it is no table or view of that name.
+    pub rows: Option<String>,
     pub columns: Vec<LentColumn>,
 }
 
@@ -261,7 +263,11 @@ impl LentTable {
                 false => Cow::Borrowed("NULL"),
             })
             .collect();
-        let mut text = format!("SELECT {} FROM {}", columns.join(", "), quoted(&self.name));
+        let from = match &self.rows {
+            Some(rows) => format!("({rows})"),
+            None => quoted(&self.name),
+        };
+        let mut text = format!("SELECT {} FROM {from}", columns.join(", "));
         let mut joint = "WHERE";
         for (position, number) in wanted.equal.iter().enumerate() {
             let (Some(column), Some(Some(_))) = (self.columns.get(*number), values.get(position))

@@ -20,6 +20,26 @@ pub struct Entry {
     pub template: &'static str,
 }
 
+impl Entry {
+    /// The message with that number, if it has only one text.
+    pub fn of(number: u32) -> Option<&'static Self> {
+        let found = ALL.binary_search_by_key(&number, |entry| entry.number);
+        found.ok().and_then(|index| ALL.get(index))
+    }
+
+    /// Its text as `sys.messages` and RAISERROR have it: `%s` for each parameter, `%%` for a percent sign.
+    pub fn pattern(&self) -> String {
+        let mut pattern = String::new();
+        let mut rest = self.template;
+        while let Some((before, after)) = rest.split_once('{') {
+            pattern.push_str(&before.replace('%', "%%"));
+            pattern.push_str("%s");
+            rest = after.split_once('}').map_or("", |(_, after)| after);
+        }
+        pattern + &rest.replace('%', "%%")
+    }
+}
+
 macro_rules! constructor {
     ($number:literal, $severity:literal, $name:ident($($parameter:ident),*), $text:literal) => {
         #[doc = concat!("Message ", $number, ", severity ", $severity, ": `", $text, "`")]
@@ -133,6 +153,7 @@ messages! {
     2628, 16, text_truncated(table, column, value), "String or binary data would be truncated in table '{table}', column '{column}'. Truncated value: '{value}'.";
     2714, 16, object_exists(name), "There is already an object named '{name}' in the database.";
     2715, 16, data_type_not_found(name), "Column, parameter, or variable #1: Cannot find data type {name}.";
+    2732, 16, error_number_invalid(number), "Error number {number} is invalid. The number must be from 13000 through 2147483647 and it cannot be 50000.";
     2754, 16, severity_needs_log(), "Error severity levels greater than 18 can only be specified by members of the sysadmin role, using the WITH LOG option.";
     2760, 16, schema_unknown(name), "The specified schema name \"{name}\" either does not exist or you do not have permission to use it.";
     2787, 16, format_invalid(text), "Invalid format specification: '{text}'.";
@@ -449,7 +470,7 @@ texts! {
     checkpoint_of_sqlite_file(), "CHECKPOINT of a SQLite file is not supported. PRAGMA wal_checkpoint runs a checkpoint of the current database; backups never need one.";
     create_without_filename(), "CREATE DATABASE without FILENAME is not supported. Specify the files with ON (NAME = x, FILENAME = '...'), or use an instance directory.";
     database_snapshot_not_supported(), "AS SNAPSHOT OF is not supported. Back the database up WITH COPY_ONLY and restore it under another name.";
-    dbcc_not_supported(), "This DBCC command is not supported. DBCC CHECKDB checks a database for damage.";
+    dbcc_not_supported(), "This DBCC command is not supported. DBCC CHECKDB checks a database for damage; DBCC SQLPERF (LOGSPACE) shows the space of logs.";
     device_argument_not_supported(argument), "{argument} of sp_addumpdevice is not supported. It is obsolete in SQL Server; omit it.";
     file_backup_not_supported(), "A backup of single files or filegroups is not supported. A SQLite database is one file; omit FILE and FILEGROUP.";
     filegroup_not_supported(), "A filegroup other than PRIMARY is not supported. All data files share all pages.";

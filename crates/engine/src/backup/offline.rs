@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use crate::database::FileDescription;
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, Result};
 use crate::files::{check_regions, locate_extent};
@@ -22,6 +24,10 @@ pub struct LogIdentity {
     pub guid: Guid,
     pub name: String,
     pub data_paths: Vec<PathBuf>,
+    /// As they were when the header was written.
+    pub files: Vec<FileDescription>,
+    /// `None` for automatic checkpoints.
+    pub target_recovery_time: Option<Duration>,
 }
 
 impl LogIdentity {
@@ -36,7 +42,10 @@ impl LogIdentity {
             Ok(header) => Ok(Some(Self {
                 guid: header.guid,
                 name: header.name,
-                data_paths: header.files.into_iter().map(|file| file.path).collect(),
+                data_paths: header.files.iter().map(|file| file.path.clone()).collect(),
+                files: FileDescription::list(header.files, header.log),
+                target_recovery_time: (header.target_recovery_ms > 0)
+                    .then(|| Duration::from_millis(header.target_recovery_ms)),
             })),
             Err(EngineError::Corrupt { .. }) => Ok(None),
             Err(error) => Err(error),

@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use windlass_base::{FileId, Guid, PageNumber};
+use windlass_base::{FileId, FilePage, Guid, PageNumber};
 
 use self::checkpoint::Checkpointer;
 use self::checksums::PageChecksums;
@@ -53,7 +53,7 @@ use self::writer::{Writer, WriterToken};
 use crate::differential::DifferentialMaps;
 use crate::dirty::DirtyPages;
 use crate::error::{EngineError, Result};
-use crate::files::{DataFile, DataFiles};
+use crate::files::{DataFile, DataFiles, extents_used};
 use crate::instance::Shared;
 use crate::log::header::Header;
 use crate::log::writer::{Log, Resume};
@@ -62,7 +62,7 @@ use crate::pool::{DatabaseNumber, PageKey};
 use crate::stamps::fingerprint;
 use crate::storage::{FileSystem, OpenMode, StorageFile, unnamed};
 use crate::versions::{Commit, Versions};
-use windlass_base::page::PAGE_BYTES;
+use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES};
 
 /// An open database of an instance.
 #[derive(Debug)]
@@ -100,6 +100,27 @@ pub struct FileDescription {
     pub is_log: bool,
     /// Names, size now, growth.
     pub spec: FileSpec,
+}
+
+impl FileDescription {
+    /// The log has the number 2.
+    pub(crate) fn list(data: Vec<FileSpec>, log: FileSpec) -> Vec<Self> {
+        let data = data.into_iter().enumerate();
+        let mut files: Vec<_> = data
+            .map(|(index, spec)| Self {
+                file_id: FileId::of_data(index),
+                is_log: false,
+                spec,
+            })
+            .collect();
+        let log = Self {
+            file_id: FileId::LOG,
+            is_log: true,
+            spec: log,
+        };
+        files.insert(files.len().min(1), log);
+        files
+    }
 }
 
 impl Database {
@@ -167,21 +188,38 @@ impl Database {
 
     /// All files: data files and log.
     pub fn files(&self) -> Vec<FileDescription> {
-        let log = FileDescription {
-            file_id: FileId::LOG,
-            is_log: true,
-            spec: self.header.log_spec(),
-        };
-        let data = self.data.specs().into_iter().enumerate();
-        let mut files: Vec<_> = data
-            .map(|(index, spec)| FileDescription {
-                file_id: FileId::of_data(index),
-                is_log: false,
-                spec,
+        FileDescription::list(self.data.specs(), self.header.log_spec())
+    }
+
+    /// The pages of each data file that are in use, up to the last one.
+    pub fn pages_used(&self) -> Vec<(FileId, u64)> {
+        let extents = self.versions.latest().page_count.div_ceil(EXTENT_PAGES);
+        let (files, regions) = (self.data.specs().len(), self.data.regions());
+        let used = extents_used(&regions, files, extents)
+            .into_iter()
+            .enumerate();
+        used.map(|(index, extents)| {
+            (
+                FileId::of_data(index),
+                u64::from(extents) * u64::from(EXTENT_PAGES),
+            )
+        })
+        .collect()
+    }
+
+    /// The pages in the buffer pool, and whether each has changed since it was written.
+    pub fn buffers(&self) -> Vec<(FilePage, bool)> {
+        let cached = self.shared.pool.cached(self.number).into_iter();
+        cached
+            .map(|(page, is_dirty)| {
+                let place = self.data.place(page);
+                let file_id = FileId::of_data(place.index);
+                (
+                    FilePage::at_byte(file_id, place.offset, PAGE_BYTES),
+                    is_dirty,
+                )
             })
-            .collect();
-        files.insert(1, log);
-        files
+            .collect()
     }
 
     /// Path of the log file, as [`crate::OpenDatabase`] needs it.

@@ -245,6 +245,15 @@ impl Pool {
         swept
     }
 
+    /// The pages of a database in the pool, and whether each is dirty.
+    pub(crate) fn cached(&self, database: DatabaseNumber) -> Vec<(PageNumber, bool)> {
+        let mut pages = Vec::new();
+        for partition in &self.partitions {
+            pages.extend(partition.read().cached(database));
+        }
+        pages
+    }
+
     /// Drops all pages of a closed database; no dirty page may still be needed.
     pub(crate) fn forget(&self, database: DatabaseNumber, pages: impl Iterator<Item = PageNumber>) {
         for page in pages {

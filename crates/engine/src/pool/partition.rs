@@ -13,6 +13,7 @@ use windlass_io::Reserved;
 
 use super::{DatabaseNumber, PageKey, Swept};
 use crate::log::Position;
+use windlass_base::PageNumber;
 use windlass_base::page::PAGE_BYTES;
 
 const NAME: usize = 0;
@@ -303,6 +304,17 @@ impl Partition {
         }
         swept.visited += part.len() as u64;
         Some(part.len())
+    }
+
+    /// The pages of a database, and whether each is dirty.
+    pub(super) fn cached(
+        &self,
+        database: DatabaseNumber,
+    ) -> impl Iterator<Item = (PageNumber, bool)> + '_ {
+        (0..self.used).filter_map(move |slot| {
+            let key = self.key(slot).filter(|key| key.database == database)?;
+            Some((key.page, self.has(slot, DIRTY)))
+        })
     }
 
     pub(super) fn touch_descriptors(&self) {

@@ -210,7 +210,7 @@ pub(in crate::operation) fn physical_name(device: &DeviceAddress) -> String {
 fn families(header: &MediaHeader, devices: &[DeviceAddress], mirror: u32) -> Vec<FamilyRecord> {
     let family = |(device, number): (&DeviceAddress, u32)| FamilyRecord {
         sequence_number: number,
-        family_id: None,
+        family_id: Some(media_rows::family_guid(header, number)),
         physical_device_name: physical_name(device),
         logical_device_name: device.logical.clone(),
         device_type: device_type(device),

@@ -364,7 +364,7 @@ pub(super) const fn label_columns<'a>() -> [ColumnOf<FoundFamily<'a>>; 13] {
         column("MediaSetId", UniqueIdentifier, |found| Value::Guid(found.header.media_set_guid)),
         column("FamilyCount", Int, |found| number(found.header.family_count)),
         column("FamilySequenceNumber", Int, |found| number(found.header.family_number)),
-        column("MediaFamilyId", UniqueIdentifier, |found| Value::Guid(family_guid(found.header))),
+        column("MediaFamilyId", UniqueIdentifier, |found| Value::Guid(family_guid(found.header, found.header.family_number.into()))),
         column("MediaSequenceNumber", Int, |_| Value::Integer(1)),
         column("MediaLabelPresent", TinyInt, |_| Value::Integer(0)),
         column("MediaDescription", NVarChar(255), |found| text(&found.header.media_description)),
@@ -385,10 +385,14 @@ pub(super) fn label_only(header: &MediaHeader, is_compressed: bool) -> ResultSet
     result(&label_columns(), &[family])
 }
 
-/// The 32-bit number of a family as the first group of a GUID, as SQL Server prints it.
-pub(super) fn family_guid(header: &MediaHeader) -> Guid {
+/// The 32-bit number of a family as the first group of a GUID, as SQL Server prints it. `header` is that of any
+/// family of the media set: their numbers follow each other.
+pub(super) fn family_guid(header: &MediaHeader, family_number: u32) -> Guid {
+    let first = header
+        .media_family_id
+        .wrapping_sub(u32::from(header.family_number));
     let mut bytes = [0; 16];
-    bytes[..4].copy_from_slice(&header.media_family_id.to_le_bytes());
+    bytes[..4].copy_from_slice(&first.wrapping_add(family_number).to_le_bytes());
     Guid::from_stored(bytes)
 }
 

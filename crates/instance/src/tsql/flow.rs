@@ -3,7 +3,7 @@
 //! An error within TRY goes to its CATCH and is not sent; outside, it is sent, and the next statement
 //! runs unless the error ends the batch. A cancel ends everything before the next statement.
 
-use windlass_base::message::table;
+use windlass_base::message::table::{self, Entry};
 use windlass_base::{Message, Severity};
 use windlass_tsql::ast::{RaiseError, Statement, Throw, TryCatch, Value as Written};
 use windlass_tsql::span::Spanned;
@@ -236,19 +236,25 @@ pub(super) fn raise_error(
     for argument in &raise.arguments {
         arguments.push(value_of(argument, session)?);
     }
-    if let Value::Integer(number) = message {
-        return Err(table::message_unknown(number, severity, state).into());
-    }
-    let text = match message {
-        Value::Null => String::new(),
-        message => formatted(&text_of(&message)?, &arguments)?,
+    let (number, text) = match message {
+        Value::Null => (RAISED, String::new()),
+        Value::Integer(number) => {
+            if !(13_000..=i64::from(i32::MAX)).contains(&number) || number == i64::from(RAISED) {
+                return Err(table::error_number_invalid(number).into());
+            }
+            let known = u32::try_from(number).ok().and_then(Entry::of);
+            let known = known
+                .ok_or_else(|| Failure::from(table::message_unknown(number, severity, state)))?;
+            (known.number, formatted(&known.pattern(), &arguments)?)
+        }
+        message => (RAISED, formatted(&text_of(&message)?, &arguments)?),
     };
     let logs = raise.options.iter().any(|option| option == "LOG");
     if severity > SEVERITY_MAX && !logs {
         return Err(table::severity_needs_log().into());
     }
     let level = u8::try_from(severity.clamp(0, 25)).unwrap_or(16);
-    let message = raised(RAISED, level, state, &text);
+    let message = raised(number, level, state, &text);
     if message.is_error() {
         return Err(match severity >= 20 {
             true => Failure::ending(message),
@@ -260,7 +266,7 @@ pub(super) fn raise_error(
     }
     sink.message(message);
     if raise.options.iter().any(|option| option == "SETERROR") {
-        session.keeps_error = Some(RAISED);
+        session.keeps_error = Some(number);
     }
     Ok(())
 }

@@ -28,6 +28,7 @@ pub(crate) mod evaluate;
 pub(crate) mod expression;
 pub(crate) mod flow;
 mod integrity;
+mod log_space;
 pub(crate) mod logged;
 pub(crate) mod option;
 mod page_list;
@@ -77,6 +78,7 @@ pub(crate) fn execute(
         Statement::Dbcc(dbcc @ Dbcc::CheckDatabase { .. }) => {
             integrity::check_database(session, dbcc, sink)
         }
+        Statement::Dbcc(Dbcc::LogSpace { messages }) => log_space::show(session, *messages, sink),
         Statement::Dbcc(dbcc) => {
             trace::execute(session, dbcc, sink);
             Ok(())

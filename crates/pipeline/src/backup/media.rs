@@ -126,7 +126,10 @@ fn new_families(
         let number = index as u16 + 1;
         let header = MediaHeader {
             family_number: number,
-            media_family_id: header.media_family_id.wrapping_add(u32::from(number)),
+            media_family_id: header
+                .media_family_id
+                .wrapping_sub(u32::from(header.family_number))
+                .wrapping_add(u32::from(number)),
             ..header.clone()
         };
         let (writer, bytes) = FamilyWriter::format(&header).map_err(|source| Error::Media {

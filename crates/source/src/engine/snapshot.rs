@@ -13,6 +13,7 @@ use windlass_io::DirectFile;
 use windlass_media::SourceKind;
 
 use super::{LOG_FILE_ID, engine_error};
+use crate::sqlite::identity::created;
 use crate::{
     DatabaseIdentity, Ending, Error, FileKind, FileRanges, LogPiece, Position, RecoveryModel,
     Snapshot, SourceFile,
@@ -55,13 +56,15 @@ impl EngineSnapshot {
             .map(|file| (file.id, ranges_of(&backup, file.id)))
             .collect();
         let (guid, first_lsn) = (database.guid(), backup.first_lsn());
+        let described = database.files();
+        let first = described.first();
         Ok(Self {
             identity: DatabaseIdentity {
                 name: database.name().to_owned(),
                 family_guid: guid,
                 database_guid: guid,
                 recovery_fork_guid: database.recovery_fork(),
-                created: None,
+                created: first.and_then(|first| created(&first.spec.path)),
                 page_bytes: PAGE_BYTES as u32,
                 recovery_model: RecoveryModel::Simple,
                 kind: SourceKind::Engine,

@@ -170,7 +170,7 @@ fn next_tick(after: Lsn) -> Lsn {
 }
 
 /// When the file was created, in local time, if the file system knows.
-pub(super) fn created(path: &Path) -> Option<Moment> {
+pub(crate) fn created(path: &Path) -> Option<Moment> {
     let born = std::fs::metadata(path).ok()?.created().ok()?;
     Moment::of_system_time(born)
 }

@@ -59,7 +59,7 @@ mod descriptors;
 mod extent;
 mod ffi;
 mod header;
-mod identity;
+pub(crate) mod identity;
 mod made;
 mod mount;
 mod names;

@@ -140,6 +140,11 @@ pub enum Dbcc {
         /// Whether `NO_INFOMSGS` is among the options.
         messages: InformationMessages,
     },
+    /// `DBCC SQLPERF (LOGSPACE)`
+    LogSpace {
+        /// Whether `WITH NO_INFOMSGS` follows.
+        messages: InformationMessages,
+    },
     /// Any other command, verbatim.
     Other {
         /// The command in capitals.

@@ -259,6 +259,14 @@ impl Parser<'_> {
         if self.accept_word("CHECKDB") {
             return self.check_database().map(Statement::Dbcc);
         }
+        if self.is_word("SQLPERF") && self.text_at(2).eq_ignore_ascii_case("LOGSPACE") {
+            self.bump();
+            self.expect_symbol("(")?;
+            self.expect_word("LOGSPACE")?;
+            self.expect_symbol(")")?;
+            let messages = self.information_messages()?;
+            return Ok(Statement::Dbcc(Dbcc::LogSpace { messages }));
+        }
         let Some(command) = self.word() else {
             return Err(self.unexpected());
         };
@@ -312,6 +320,15 @@ impl Parser<'_> {
         })
     }
 
+    /// `[WITH NO_INFOMSGS]`
+    fn information_messages(&mut self) -> Result<InformationMessages, ParseError> {
+        if !self.accept_word("WITH") {
+            return Ok(InformationMessages::Shown);
+        }
+        self.expect_word("NO_INFOMSGS")?;
+        Ok(InformationMessages::Suppressed)
+    }
+
     fn trace(&mut self) -> Result<Dbcc, ParseError> {
         let switch = self.one_of(&[("TRACEON", Switch::On), ("TRACEOFF", Switch::Off)])?;
         self.expect_symbol("(")?;
@@ -330,12 +347,7 @@ impl Parser<'_> {
             }
         }
         self.expect_symbol(")")?;
-        let messages = if self.accept_word("WITH") {
-            self.expect_word("NO_INFOMSGS")?;
-            InformationMessages::Suppressed
-        } else {
-            InformationMessages::Shown
-        };
+        let messages = self.information_messages()?;
         Ok(Dbcc::Trace {
             switch,
             flags,

@@ -109,6 +109,13 @@ impl Display for Reconfigure {
     }
 }
 
+fn information_messages(f: &mut Formatter<'_>, messages: InformationMessages) -> fmt::Result {
+    f.write_str(match messages {
+        InformationMessages::Shown => "",
+        InformationMessages::Suppressed => " WITH NO_INFOMSGS",
+    })
+}
+
 impl Display for Dbcc {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -127,10 +134,11 @@ impl Display for Dbcc {
                     Switch::Off => "TRACEOFF",
                 };
                 write!(f, "DBCC {command} ({})", arguments.join(", "))?;
-                f.write_str(match messages {
-                    InformationMessages::Shown => "",
-                    InformationMessages::Suppressed => " WITH NO_INFOMSGS",
-                })
+                information_messages(f, *messages)
+            }
+            Self::LogSpace { messages } => {
+                f.write_str("DBCC SQLPERF (LOGSPACE)")?;
+                information_messages(f, *messages)
             }
             Self::CheckDatabase {
                 database,

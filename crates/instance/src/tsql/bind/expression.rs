@@ -8,6 +8,7 @@ use super::operator::{
     collation_of, collation_of_all, common, comparable, comparable_types, date_part, infix,
     wrong_count,
 };
+use super::table::own_view;
 use super::{Binder, is_same};
 use crate::data_type::CONVERSION_LENGTH;
 use crate::tsql::expression::{Bound, Collation, Node, function_type, number_constant};
@@ -244,6 +245,7 @@ impl Binder<'_> {
             }
             "OBJECT_ID" => return self.object_id(arguments),
             "OBJECT_DEFINITION" | "OBJECT_NAME" => return self.module(&name, arguments),
+            "FILEPROPERTY" => return self.file_property(arguments),
             _ => {}
         }
         let Some(known) = function_type(&name) else {
@@ -330,9 +332,9 @@ impl Binder<'_> {
         };
         let value = match procedure {
             Some(id) => Value::Integer(id),
-            None if (is_any || kind == "U" || kind == "V") && self.object_exists(&name) => {
-                Value::Integer(1)
-            }
+            None if is_any || kind == "U" || kind == "V" => self
+                .object_number(&name)?
+                .map_or(Value::Null, Value::Integer),
             None => Value::Null,
         };
         Ok(Bound::value(value, DataType::INT))
@@ -347,12 +349,42 @@ impl Binder<'_> {
             .unwrap_or(Bound::value(Value::Null, DataType::Null))
             .converted(DataType::INT);
         let id = self.emit_stored(&id);
+        let objects = own_view("objects").map(|objects| objects.sql);
         let (column, view) = match function {
-            "OBJECT_NAME" => ("name", "procedures"),
-            _ => ("definition", "sql_modules"),
+            "OBJECT_NAME" => ("name", objects.unwrap_or_default()),
+            _ => ("definition", "sys.sql_modules".to_owned()),
         };
-        let sql = format!("(SELECT m.{column} FROM sys.{view} AS m WHERE m.object_id = {id})");
+        let sql = format!("(SELECT m.{column} FROM {view} AS m WHERE m.object_id = {id})");
         Ok(self.leaf(sql, DataType::TEXT))
+    }
+
+    /// A property of a file of the current database. Only the database itself knows which pages of its only
+    /// file are in use.
+    fn file_property(&mut self, arguments: &[Spanned<Expr>]) -> Result<Bound> {
+        let values = self.counted("FILEPROPERTY", arguments, 2, 2)?;
+        let texts = values
+            .into_iter()
+            .map(|value| value.converted(DataType::TEXT));
+        let [name, property] = texts
+            .collect::<Vec<_>>()
+            .try_into()
+            .unwrap_or_else(|_| [(); 2].map(|()| Bound::value(Value::Null, DataType::TEXT)));
+        let (name, property) = (self.emit_stored(&name), self.emit_stored(&property));
+        let sql = format!(
+            "(SELECT CASE lower({property})
+                 WHEN 'spaceused' THEN CASE f.type
+                     WHEN 1 THEN (SELECT (l.used_log_space_in_bytes + 8191) / 8192 FROM sys.dm_db_log_space_usage AS l)
+                     ELSE ifnull((SELECT u.allocated_extent_page_count FROM sys.dm_db_file_space_usage AS u
+                                  WHERE u.file_id = f.file_id),
+                                 (SELECT ((n.page_count - r.freelist_count) * s.page_size + 8191) / 8192
+                                  FROM pragma_page_count AS n, pragma_freelist_count AS r, pragma_page_size AS s))
+                     END
+                 WHEN 'isreadonly' THEN 0
+                 WHEN 'isprimaryfile' THEN f.file_id = 1
+                 WHEN 'islogfile' THEN f.type = 1 END
+              FROM sys.database_files AS f WHERE f.name = {name} COLLATE NOCASE)"
+        );
+        Ok(self.leaf(sql, DataType::INT))
     }
 
     fn case(&mut self, case: &Case) -> Result<Bound> {

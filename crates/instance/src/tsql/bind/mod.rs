@@ -27,6 +27,8 @@ use crate::{DataType, Failure, Session};
 
 pub(crate) use change::{Assignments, Changed};
 pub(crate) use query::BoundQuery;
+#[cfg(test)]
+pub(crate) use table::own_type;
 pub(crate) use table::{TEMPORARY, Table};
 
 /// A column of a result.

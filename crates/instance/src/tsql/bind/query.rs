@@ -265,7 +265,11 @@ impl Binder<'_> {
     fn ordinals(order: &[OrderItem], outputs: &[Output]) -> Result<String> {
         let mut keys = Vec::new();
         for item in order {
-            let position = Self::output_position(&item.value.node, outputs)?;
+            // Of UNION, a qualified name means the column of the result that has its last part.
+            let position = match &item.value.node {
+                Expr::Column(name) => Self::output_named(&name.object.text, outputs),
+                other => Self::output_position(other, outputs)?,
+            };
             let Some(position) = position else {
                 return Err(match &item.value.node {
                     Expr::Column(name) => messages::column_unknown(&name.object.text).into(),
@@ -295,16 +299,15 @@ impl Binder<'_> {
                 }
             }
             Expr::Column(name) if name.qualifiers.is_empty() => {
-                let named = |output: &Output| {
-                    output
-                        .name
-                        .as_ref()
-                        .is_some_and(|own| is_same(own, &name.object.text))
-                };
-                Ok(outputs.iter().position(named))
+                Ok(Self::output_named(&name.object.text, outputs))
             }
             _ => Ok(None),
         }
+    }
+
+    fn output_named(name: &str, outputs: &[Output]) -> Option<usize> {
+        let named = |output: &Output| output.name.as_ref().is_some_and(|own| is_same(own, name));
+        outputs.iter().position(named)
     }
 
     /// The query with its columns as other types, where they differ.

@@ -9,6 +9,27 @@ use crate::{DataType, Failure};
 
 type Result<T> = std::result::Result<T, Failure>;
 
+/// What NULL as an argument of a function of `sys` chooses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OfNull {
+    AllRows,
+    NoRow,
+}
+
+/// The functions of `sys` whose arguments choose rows, and by which columns.
+const KEYS: &[(&str, OfNull, &[&str])] = &[
+    (
+        "dm_io_virtual_file_stats",
+        OfNull::AllRows,
+        &["database_id", "file_id"],
+    ),
+    ("dm_exec_sql_text", OfNull::NoRow, &["sql_handle"]),
+];
+
+fn is_system(name: &ObjectName) -> bool {
+    name.schema().is_some_and(|schema| schema.is("sys"))
+}
+
 impl Binder<'_> {
     /// ` FROM ...`, or nothing. Adds the tables to the innermost scope.
     pub(super) fn from(&mut self, from: &[Joined]) -> Result<String> {
@@ -16,11 +37,11 @@ impl Binder<'_> {
         for joined in from {
             let mut sql = self.source(&joined.table.node)?;
             for join in &joined.joins {
-                let right = match join.kind {
+                let (right, applied_on) = match join.kind {
                     JoinKind::CrossApply | JoinKind::OuterApply => {
                         self.applied(&join.table.node)?
                     }
-                    _ => self.source(&join.table.node)?,
+                    _ => (self.source(&join.table.node)?, String::new()),
                 };
                 let word = match join.kind {
                     JoinKind::Inner => "JOIN",
@@ -37,6 +58,8 @@ impl Binder<'_> {
                     (self.refuses_aggregates, self.refuses_windows) = flags;
                     let bound = bound?;
                     sql = format!("{sql} ON {}", self.emit_condition(&bound));
+                } else if !applied_on.is_empty() {
+                    sql = format!("{sql} ON {applied_on}");
                 } else if join.kind == JoinKind::OuterApply {
                     sql.push_str(" ON 1");
                 }
@@ -117,10 +140,20 @@ impl Binder<'_> {
         ))
     }
 
-    /// What APPLY applies: SQLite can do it for functions only.
-    fn applied(&mut self, source: &TableSource) -> Result<String> {
+    /// What APPLY applies, and the condition that makes it a join: SQLite can do it for functions only.
+    fn applied(&mut self, source: &TableSource) -> Result<(String, String)> {
         match source {
-            TableSource::Function { .. } => self.source(source),
+            TableSource::Function {
+                name,
+                arguments,
+                alias,
+                ..
+            } if is_system(name) => {
+                let own = alias.as_ref().unwrap_or(&name.object).text.clone();
+                let (table, condition) = self.system_function(name, arguments, &own)?;
+                Ok((self.physical(&table, &own), condition))
+            }
+            TableSource::Function { .. } => Ok((self.source(source)?, String::new())),
             _ => {
                 let hint = "Write a subquery in the select list, or join a derived table that numbers its \
                             rows with ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...).";
@@ -188,18 +221,17 @@ impl Binder<'_> {
         if name.object.is("STRING_SPLIT") {
             return self.string_split(arguments, &own);
         }
-        let is_system = name.schema().is_some_and(|schema| schema.is("sys"));
-        let all_null = arguments
-            .iter()
-            .all(|argument| matches!(argument.node, Expr::Null));
-        if is_system {
-            if !all_null {
-                let hint = "Write NULL for every argument, and choose the rows with WHERE.";
-                return Err(
-                    messages::statement_not_supported("Arguments of a system view", hint).into(),
-                );
-            }
-            let table = self.table(name)?;
+        if is_system(name) {
+            let (table, condition) = self.system_function(name, arguments, &own)?;
+            let sql = match condition.is_empty() {
+                true => table.sql,
+                false => format!(
+                    "(SELECT * FROM {} AS {} WHERE {condition})",
+                    table.sql,
+                    quoted(&own)
+                ),
+            };
+            let table = super::table::Table { sql, ..table };
             return Ok(self.physical(&table, &own));
         }
         if !name.qualifiers.is_empty() || !columns.is_empty() {
@@ -214,6 +246,42 @@ impl Binder<'_> {
         let call = format!("{}({})", quoted(&name.object.text), written.join(", "));
         let table = super::table::Table { sql: call, ..table };
         Ok(self.physical(&table, &own))
+    }
+
+    /// A function of `sys`: the view of all its rows, and which of them the arguments choose.
+    fn system_function(
+        &mut self,
+        name: &ObjectName,
+        arguments: &[Spanned<Expr>],
+        alias: &str,
+    ) -> Result<(super::table::Table, String)> {
+        let table = self.table(name)?;
+        let known = KEYS.iter().find(|(function, ..)| name.object.is(function));
+        let (of_null, keys) = known.map_or((OfNull::AllRows, &[][..]), |(_, of_null, keys)| {
+            (*of_null, *keys)
+        });
+        let mut conditions = Vec::new();
+        for (index, argument) in arguments.iter().enumerate() {
+            if matches!(argument.node, Expr::Null) && of_null == OfNull::AllRows {
+                continue;
+            }
+            let Some(key) = keys.get(index) else {
+                let hint = "Write NULL for every argument, and choose the rows with WHERE.";
+                let what = "Arguments of a system view";
+                return Err(messages::statement_not_supported(what, hint).into());
+            };
+            let mut columns = table.columns.iter();
+            let column = columns.find(|(column, _)| column == key);
+            let ty = column.map_or(DataType::INT, |(_, ty)| *ty);
+            let bound = self.expression(&argument.node)?.converted(ty);
+            let value = self.emit_stored(&bound);
+            let column = format!("{}.{}", quoted(alias), quoted(key));
+            conditions.push(match of_null {
+                OfNull::AllRows => format!("({value} IS NULL OR {column} = {value})"),
+                OfNull::NoRow => format!("{column} = {value}"),
+            });
+        }
+        Ok((table, conditions.join(" AND ")))
     }
 
     /// `STRING_SPLIT(text, separator [, 1])`: SQLite reads the parts as JSON.

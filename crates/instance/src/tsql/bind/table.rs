@@ -5,6 +5,7 @@ use windlass_tsql::ast::{Expr, ObjectName};
 use windlass_tsql::span::Spanned;
 
 use super::{Binder, is_same, quoted};
+use crate::query::views::definition::views;
 use crate::tsql::expression::Bound;
 use crate::{DataType, Failure, IntegerType};
 
@@ -25,6 +26,9 @@ impl Table {
         self.schema == TEMPORARY
     }
 }
+
+/// What `sys.objects` adds to the numbers of SQLite's schema table: those below belong to the system.
+const FIRST_OBJECT: i64 = 100;
 
 /// The schema of temporary tables and table variables.
 pub(crate) const TEMPORARY: &str = "tempdb";
@@ -100,6 +104,11 @@ impl Binder<'_> {
     }
 
     fn table_in(&mut self, schema: &str, object: &str) -> Result<Option<Table>> {
+        if schema == "sys"
+            && let Some(view) = own_view(object)
+        {
+            return Ok(Some(view));
+        }
         let sql = format!("{}.{}", quoted(schema), quoted(object));
         let columns = self.declared_columns(&sql)?;
         Ok(columns.map(|columns| {
@@ -153,22 +162,39 @@ impl Binder<'_> {
         })
     }
 
-    /// Whether a table of that name exists, for `OBJECT_ID`.
-    pub(super) fn object_exists(&mut self, name: &str) -> bool {
+    /// The number of the table of that name, for `OBJECT_ID`: the one that `sys.objects` shows.
+    pub(super) fn object_number(&mut self, name: &str) -> Result<Option<i64>> {
         let parsed = windlass_tsql::parse_batch(&format!("DROP TABLE {name}"));
         let Ok([statement]) = parsed.as_deref() else {
-            return false;
+            return Ok(None);
         };
         let windlass_tsql::ast::Statement::Sql(sql) = &statement.node else {
-            return false;
+            return Ok(None);
         };
-        match &sql.tree {
-            windlass_tsql::ast::SqlTree::DropTable { names, .. } => match names.as_slice() {
-                [name] => self.table(&name.node).is_ok(),
-                _ => false,
-            },
-            _ => false,
-        }
+        let windlass_tsql::ast::SqlTree::DropTable { names, .. } = &sql.tree else {
+            return Ok(None);
+        };
+        let [name] = names.as_slice() else {
+            return Ok(None);
+        };
+        let Ok(table) = self.table(&name.node) else {
+            return Ok(None);
+        };
+        let connection = self
+            .session
+            .queries
+            .connection(self.session.instance.catalog())?;
+        let text = format!(
+            "SELECT rowid FROM {}.sqlite_schema WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view')",
+            quoted(&table.schema)
+        );
+        let found = connection.query_row(&text, [&name.node.object.text], |row| row.get(0));
+        let row: i64 = found.unwrap_or(0);
+        // As on SQL Server, system and temporary objects have negative numbers.
+        Ok(Some(match table.schema.as_str() {
+            "main" => FIRST_OBJECT + row,
+            _ => -1 - row,
+        }))
     }
 
     /// A function of SQLite's own, such as `randomblob`.
@@ -203,6 +229,20 @@ impl Binder<'_> {
         let sql = format!("{name}({})", written.join(", "));
         Ok(self.leaf(sql, DataType::Variant))
     }
+}
+
+/// A view of the database that the session's connection has open.
+pub(super) fn own_view(name: &str) -> Option<Table> {
+    let mut own = views().iter().filter(|view| view.is_own);
+    let view = own.find(|view| view.name.eq_ignore_ascii_case(name))?;
+    let columns = view.columns.iter();
+    Some(Table {
+        sql: format!("({})", view.rows()),
+        columns: columns
+            .map(|column| (column.name.to_owned(), own_type(column.declared_type)))
+            .collect(),
+        schema: "sys".to_owned(),
+    })
 }
 
 fn is_unknown(error: &rusqlite::Error) -> bool {
@@ -247,6 +287,10 @@ pub(crate) fn own_type(declared: &str) -> DataType {
 /// The type that SQL Server gives a column of its catalog; the catalog itself keeps dates and identifiers
 /// as text.
 fn catalog_type(name: &str, declared: &str) -> DataType {
+    // Views are defined with T-SQL's types, in lower case.
+    if declared.starts_with(|first: char| first.is_ascii_lowercase()) {
+        return own_type(declared);
+    }
     let lower = name.to_ascii_lowercase();
     let ends = |end: &str| lower.ends_with(end);
     if ends("_date")

@@ -282,7 +282,7 @@ fn session_function(
             let found = facts.named(&name_asked);
             found.map_or(Value::Null, |(id, _)| match name {
                 "DB_ID" => Value::Integer(*id),
-                _ => Value::Integer(1),
+                _ => Value::Integer(i64::from(!facts.restoring.contains(id))),
             })
         }
         "DATABASEPROPERTYEX" => match values {
@@ -329,7 +329,34 @@ fn database_property(name: &str, is_restoring: bool) -> Value {
         "UPDATEABILITY" => Value::text("READ_WRITE"),
         "USERACCESS" => Value::text("MULTI_USER"),
         "COLLATION" => Value::text("SQL_Latin1_General_CP1_CI_AS"),
-        "ISAUTOCLOSE" | "ISAUTOSHRINK" | "ISINSTANDBY" | "ISFULLTEXTENABLED" => Value::Integer(0),
+        "COMPARISONSTYLE" => Value::Integer(196_609),
+        "LCID" => Value::Integer(1033),
+        "SQLSORTORDER" => Value::Integer(52),
+        "ISANSINULLDEFAULT"
+        | "ISANSINULLSENABLED"
+        | "ISANSIPADDINGENABLED"
+        | "ISANSIWARNINGSENABLED"
+        | "ISARITHMETICABORTENABLED"
+        | "ISNULLCONCAT"
+        | "ISQUOTEDIDENTIFIERSENABLED" => Value::Integer(1),
+        "ISAUTOCLOSE"
+        | "ISAUTOCREATESTATISTICS"
+        | "ISAUTOCREATESTATISTICSINCREMENTAL"
+        | "ISAUTOSHRINK"
+        | "ISAUTOUPDATESTATISTICS"
+        | "ISCLONE"
+        | "ISCLOSECURSORSONCOMMITENABLED"
+        | "ISFULLTEXTENABLED"
+        | "ISINSTANDBY"
+        | "ISLOCALCURSORSDEFAULT"
+        | "ISMEMORYOPTIMIZEDELEVATETOSNAPSHOTENABLED"
+        | "ISMERGEPUBLISHED"
+        | "ISNUMERICROUNDABORTENABLED"
+        | "ISPARAMETERIZATIONFORCED"
+        | "ISPUBLISHED"
+        | "ISSUBSCRIBED"
+        | "ISSYNCWITHBACKUP"
+        | "ISVERIFIEDCLONE" => Value::Integer(0),
         _ => Value::Null,
     }
 }

@@ -93,11 +93,32 @@ pub(crate) fn drop(session: &mut Session, drop: &DropProcedure) -> Result<(), Fa
     }
 }
 
+/// The procedures of the server that are written in T-SQL.
+const SYSTEM: &str = include_str!("system.sql");
+
+/// A procedure of the server, which come before those of scripts.
+fn of_system(name: &str) -> Option<StoredProcedure> {
+    let texts = SYSTEM.split("\nGO\n");
+    texts.map(str::trim).find_map(|text| {
+        let own = text.split_whitespace().nth(2)?;
+        own.eq_ignore_ascii_case(name).then(|| StoredProcedure {
+            object_id: -1,
+            name: own.to_owned(),
+            definition: text.to_owned(),
+        })
+    })
+}
+
 /// The procedure that a name means, and the database in which it runs.
 fn found(
     session: &mut Session,
     name: &ObjectName,
 ) -> Result<Option<(String, StoredProcedure)>, Failure> {
+    if let Some(procedure) = of_system(&name.object.text) {
+        let database = name.database().map(|database| database.text.clone());
+        let current = session.current_database().to_owned();
+        return Ok(Some((database.unwrap_or(current), procedure)));
+    }
     let Some(place) = Place::of(session, name) else {
         return Ok(None);
     };
