@@ -263,3 +263,33 @@ fn links_at_the_targets_of_a_restore_are_followed_if_named_and_a_second_name_is_
         assert!(!planted.exists(), "{how}");
     }
 }
+
+#[test]
+fn every_file_that_is_in_the_way_is_told_and_a_move_names_files_of_the_set() {
+    let Some(file) = sample("sql2008r2_Northwind.bak") else {
+        return;
+    };
+    let place = Place::new();
+    let instance = place.text("instance");
+    let sql = |text: &str| place.sql_with(&["--json", "--instance", &instance], text);
+    let made = sql(
+        "CREATE DATABASE e ON (NAME = e, FILENAME = 'd:\\e.mdf') LOG ON (NAME = l, FILENAME = 'd:\\e.ldf')",
+    );
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let moves = "MOVE 'Northwind' TO 'd:\\e.mdf', MOVE 'Northwind_log' TO 'd:\\e.ldf'";
+    let refused = sql(&format!(
+        "RESTORE DATABASE x FROM DISK = '{file}' WITH {moves}, REPLACE"
+    ));
+    assert_eq!(
+        refused.numbers(),
+        [1834, 3156, 1834, 3156, 3119, 3013],
+        "{}",
+        refused.err
+    );
+    let refused = sql(&format!(
+        "RESTORE DATABASE x FROM DISK = '{file}' WITH MOVE 'none' TO 'd:\\n.mdf'"
+    ));
+    assert_eq!(refused.numbers(), [3234, 3013]);
+    let texts = refused.out + &refused.err;
+    assert!(texts.contains("not part of database 'x'"), "{texts}");
+}

@@ -22,7 +22,7 @@ use super::columns::headings;
 use super::inspect::{Inspect, Inspection};
 use super::media::{MediaOptions, Required};
 use super::media_rows;
-use super::restore::{Placing, RestoreOptions, Wish, outside_folders, placed};
+use super::restore::{Placing, RestoreOptions, Wish, all, outside_folders, placed};
 use crate::message_of::os_error;
 use crate::{Failure, ResultSet, Session, Sink, Value};
 
@@ -213,7 +213,7 @@ impl<'a> Media<'a> {
             .collect();
         let steps = steps(&files, self.position()?)?;
         if !session.is_rehearsal() {
-            complete_interrupted(&steps, &destination)?;
+            complete_interrupted(&steps, &destination, name)?;
         }
         let places = self.places(session, name, &steps, &destination)?;
         if session.is_rehearsal() {
@@ -265,7 +265,7 @@ impl<'a> Media<'a> {
         steps: &[Step],
         destination: &Destination,
     ) -> Result<Vec<(String, PathBuf)>, Failure> {
-        let mut places = places(steps, destination)?;
+        let mut places = destinations(steps, destination, name)?;
         for (_, path) in &mut places {
             *path = placed(path)?;
         }
@@ -275,7 +275,7 @@ impl<'a> Media<'a> {
             devices: self.devices,
             replace: destination.replace,
         };
-        for (logical, path) in &places {
+        let checks = places.iter().map(|(logical, path)| {
             let placing = Placing {
                 logical,
                 path,
@@ -283,14 +283,12 @@ impl<'a> Media<'a> {
                 own: &[],
                 together: &together,
             };
-            placing.check(session, &wish)?;
             // Not even a database of the same name: a SQL Server database has no files of a Windlass
             // database.
-            let owner = session.instance.database_at(path);
-            if let Some(owner) = owner? {
-                return Err(table::file_used_by_database(path.display(), owner.name).into());
-            }
-        }
+            placing.check_unowned(session)?;
+            placing.check(session, &wish)
+        });
+        all(checks)?;
         Ok(places)
     }
 
@@ -300,9 +298,29 @@ impl<'a> Media<'a> {
     }
 }
 
+/// Where each file goes, by its logical name.
+fn destinations(
+    steps: &[Step],
+    destination: &Destination,
+    name: &str,
+) -> Result<Vec<(String, PathBuf)>, Failure> {
+    places(steps, destination).map_err(|error| match error {
+        windlass_sqlserver::Error::NoSuchFile(logical) => {
+            table::logical_file_unknown(logical, name)
+                .with_state(2)
+                .into()
+        }
+        other => other.into(),
+    })
+}
+
 /// A restore to the same place may have been interrupted while its files got their names.
-fn complete_interrupted(steps: &[Step], destination: &Destination) -> Result<(), Failure> {
-    let places = places(steps, destination)?;
+fn complete_interrupted(
+    steps: &[Step],
+    destination: &Destination,
+    name: &str,
+) -> Result<(), Failure> {
+    let places = destinations(steps, destination, name)?;
     let Some((_, primary)) = places.first() else {
         return Ok(());
     };

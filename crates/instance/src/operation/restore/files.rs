@@ -20,13 +20,13 @@ use crate::operation::timing;
 use crate::{Failure, Sink};
 
 /// The ids of the named files, without duplicates.
-fn numbers(names: &[String], set: &SetConfiguration) -> Result<Vec<FileId>, Failure> {
+fn numbers(names: &[String], set: &SetConfiguration, target: &str) -> Result<Vec<FileId>, Failure> {
     let mut numbers = Vec::new();
     for name in names {
         let mut files = set.files.iter();
         let found = files.find(|file| file.logical_name.eq_ignore_ascii_case(name));
         let file = found.ok_or_else(|| {
-            Failure::from(table::logical_file_unknown(name, &set.database).with_state(2))
+            Failure::from(table::logical_file_unknown(name, target).with_state(2))
         })?;
         if file.is_log {
             return Err(table::restore_of_log_alone(name).into());
@@ -47,7 +47,7 @@ impl PartRestore<'_> {
     ) -> Result<(), Failure> {
         let begun = Instant::now();
         let name = self.reader.name;
-        let numbers = numbers(names, &self.reader.opened.set)?;
+        let numbers = numbers(names, &self.reader.opened.set, name)?;
         check_unused(self.session, name)?;
         let set = &self.reader.opened.set;
         self.check_owner(&numbers)?;

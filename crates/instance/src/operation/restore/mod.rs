@@ -60,7 +60,7 @@ pub(crate) use parts::run as run_part;
 use places::Placed;
 pub(super) use places::placed;
 pub(crate) use placing::WITH_REPLACE;
-pub(super) use placing::{Placing, Wish, outside_folders};
+pub(super) use placing::{Placing, Wish, all, outside_folders};
 use reader::SetReader;
 pub use sequence::Sequence;
 use target::{TargetKind, Wanted, first, kind_of, log};
@@ -315,7 +315,7 @@ impl RestoreOperation<'_> {
                 None => failure,
             })
         });
-        placing::all(checks)?;
+        all(checks)?;
         match reader.is_differential() {
             true => self.check_sequence(files),
             false => Ok(()),

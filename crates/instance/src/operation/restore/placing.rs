@@ -104,8 +104,21 @@ impl Placing<'_> {
 
     /// Refuses a file of another database.
     fn check_owner(&self, session: &Session, name: &str) -> Result<(), Failure> {
+        self.refuse_owner(session, |owner| !owner.eq_ignore_ascii_case(name))
+    }
+
+    /// Refuses a file of any database.
+    pub(in crate::operation) fn check_unowned(&self, session: &Session) -> Result<(), Failure> {
+        self.refuse_owner(session, |_| true)
+    }
+
+    fn refuse_owner(
+        &self,
+        session: &Session,
+        is_refused: impl Fn(&str) -> bool,
+    ) -> Result<(), Failure> {
         let owner = session.instance.database_at(self.path)?;
-        match owner.filter(|owner| !owner.name.eq_ignore_ascii_case(name)) {
+        match owner.filter(|owner| is_refused(&owner.name)) {
             None => Ok(()),
             Some(owner) => Err(self.refuse(table::file_used_by_database(
                 self.path.display(),
