@@ -68,3 +68,37 @@ INSERT INTO w SELECT b FROM v",
     assert_eq!(results[0][0]["n"], "long");
     assert_eq!(results[1][0]["kind"], "integer");
 }
+
+#[test]
+fn a_text_in_a_column_of_floats_is_refused_and_never_counts_as_0() {
+    let place = Place::new();
+    succeed(&place, MAKE);
+    succeed(
+        &place,
+        "USE app\nGO\nCREATE TABLE r (a INTEGER PRIMARY KEY, f REAL)\nINSERT INTO r VALUES (1, 1.5), (2, '2.5')",
+    );
+    for statement in [
+        "INSERT INTO r VALUES (3, 'abc')",
+        "UPDATE r SET f = 'abc'",
+        "INSERT INTO r (f) EXEC ('SELECT ''abc''')",
+    ] {
+        let run = sql(&place, &format!("USE app\nGO\n{statement}"));
+        assert_eq!(run.numbers(), [8114], "{statement}");
+    }
+    // Another program can store it.
+    succeed(
+        &place,
+        "USE app\nGO\nINSERT OR REPLACE INTO r VALUES (4, 'abc')",
+    );
+    for query in [
+        "SELECT f + 1 FROM r WHERE a = 4",
+        "SELECT SUM(f) FROM r",
+        "SELECT AVG(f) FROM r",
+        "SELECT a FROM r WHERE f > 1",
+    ] {
+        let run = sql(&place, &format!("USE app\nGO\n{query}"));
+        assert_eq!(run.numbers(), [8114], "{query}");
+    }
+    let run = succeed(&place, "USE app\nGO\nSELECT SUM(f) AS s FROM r WHERE a < 3");
+    assert_eq!(run.results()[0][0]["s"], 4.0);
+}

@@ -15,7 +15,7 @@ use windlass_base::message::table;
 
 use super::expression::collation::{compare, compare_exactly};
 use super::expression::eval::{Inputs, eval};
-use super::expression::{Bound, Facts, convert_from, type_of};
+use super::expression::{Bound, Facts, convert_from, number_in, type_of};
 use crate::{DataType, Decimal, Failure, Value};
 
 /// A tree that SQLite calls with the values of its leaves.
@@ -114,6 +114,14 @@ impl Program {
                 _ => Err(program.refuse(table::subquery_many_rows().into())),
             },
         )?;
+        let program = self.clone();
+        connection.create_scalar_function("windlass_number", 1, constant, move |context| {
+            let value = decode(context.get_raw(0), DataType::Variant);
+            let number = number_in(&value, DataType::Float);
+            number
+                .map(|number| stored(&number))
+                .map_err(|failure| program.refuse(failure))
+        })?;
         let sum = sum::Sum(self.clone());
         connection.create_window_function("windlass_sum", 1, constant, sum)?;
         connection.create_scalar_function("windlass_pack", -1, constant, |context| {

@@ -9,7 +9,7 @@ use windlass_tsql::span::Spanned;
 
 use super::Binder;
 use super::operator::{collation_of, infix};
-use crate::tsql::expression::{Bound, Collation};
+use crate::tsql::expression::{Bound, Collation, Node};
 use crate::{DataType, Failure, IntegerType, Value};
 
 type Result<T> = std::result::Result<T, Failure>;
@@ -158,6 +158,17 @@ impl Binder<'_> {
         }
     }
 
+    /// A number to add up. SQLite takes a text in a column of numbers for 0.
+    fn summand(&mut self, value: &Bound) -> String {
+        let sql = self.emit(value);
+        match value.node {
+            Node::Leaf(_) => {
+                format!("CASE typeof({sql}) WHEN 'text' THEN windlass_number({sql}) ELSE {sql} END")
+            }
+            _ => sql,
+        }
+    }
+
     fn sum(&mut self, call: &Call<'_>, value: &Bound) -> Result<Bound> {
         let ty = value.ty;
         let counted = |binder: &mut Self, value: &Bound| {
@@ -167,7 +178,7 @@ impl Binder<'_> {
         };
         match ty {
             DataType::Integer(kind) => {
-                let sql = self.emit(value);
+                let sql = self.summand(value);
                 let sql = call.sql("SUM", &sql);
                 let sum = self.leaf(sql, DataType::BIGINT);
                 let result = match kind {
@@ -208,7 +219,7 @@ impl Binder<'_> {
                 })
             }
             DataType::Float | DataType::Real | DataType::Variant => {
-                let sql = self.emit(value);
+                let sql = self.summand(value);
                 let sql = call.sql(call.name, &sql);
                 let result = if ty == DataType::Variant {
                     ty

@@ -353,9 +353,9 @@ fn insert_head(
 /// What a value becomes before it is stored: SQLite's own types take values as they are.
 fn stored_type(ty: DataType) -> DataType {
     match ty {
-        DataType::Float
-        | DataType::Text { limit: None, .. }
-        | DataType::Binary { limit: None, .. } => DataType::Variant,
+        DataType::Text { limit: None, .. } | DataType::Binary { limit: None, .. } => {
+            DataType::Variant
+        }
         other => other,
     }
 }

@@ -20,7 +20,7 @@ pub(crate) use collate::Collation;
 pub(crate) use convert::{StoredIn, convert_from, store};
 pub use convert::{assign, convert};
 pub(crate) use function_table::{FunctionType, function_type};
-pub(crate) use number::{name as operator_name, result_type as number_type};
+pub(crate) use number::{name as operator_name, number_in, result_type as number_type};
 pub(crate) use session::Facts;
 
 use std::sync::Arc;

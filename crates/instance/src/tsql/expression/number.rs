@@ -92,6 +92,8 @@ pub(super) fn infix(
     right: &Value,
     result: DataType,
 ) -> Result<Value, Failure> {
+    // A column of numbers in a SQLite file can hold text.
+    let (left, right) = (&number_in(left, result)?, &number_in(right, result)?);
     if matches!(operator, InfixOperator::Divide | InfixOperator::Modulo) && is_zero(right) {
         return Err(table::divide_by_zero().into());
     }
@@ -161,6 +163,14 @@ pub(super) fn infix_of_any(
     }
     let result = result_type(operator, one, two)?;
     infix(operator, &left, &right, result)
+}
+
+/// A value of a column of numbers as one.
+pub(crate) fn number_in(value: &Value, ty: DataType) -> Result<Value, Failure> {
+    match value {
+        Value::Text(_) => convert_from(value, type_of(value), ty, None),
+        other => Ok(other.clone()),
+    }
 }
 
 fn is_zero(value: &Value) -> bool {
