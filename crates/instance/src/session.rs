@@ -57,7 +57,7 @@ pub struct Session {
     pub(crate) last_error: u32,
     pub(crate) row_count: i64,
     cancel: Arc<AtomicBool>,
-    nesting: u32,
+    pub(crate) nesting: u32,
     /// The table variables of the batch, and how many there were in the session.
     pub(crate) tables: tsql::temporary::Tables,
     pub(crate) table_count: u64,
@@ -78,6 +78,8 @@ pub struct Session {
     /// What retention believes of the backups that stay.
     trust: Trust,
     is_rehearsal: bool,
+    /// How many more statements may run, if only those may that touch no files.
+    pub(crate) steps_left: Option<u32>,
 }
 
 /// The settings that `SET` and `DBCC TRACEON` change.
@@ -136,6 +138,7 @@ impl Session {
             makes_folders: false,
             trust: Trust::default(),
             is_rehearsal: false,
+            steps_left: None,
         }
     }
 
@@ -359,13 +362,6 @@ impl Session {
             return_code,
             worst,
         })
-    }
-
-    fn succeeded(&mut self, statement: &Statement) {
-        // Reading @@ERROR or declaring a variable must not reset it.
-        if !matches!(statement, Statement::Declare(_)) {
-            self.last_error = self.keeps_error.take().unwrap_or(0);
-        }
     }
 
     pub(crate) fn failed(

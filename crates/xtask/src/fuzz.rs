@@ -8,9 +8,10 @@ use std::process::Command;
 
 use crate::run::execute;
 
-const TARGETS: [&str; 9] = [
+const TARGETS: [&str; 10] = [
     "bak_file",
     "tsql_parse",
+    "tsql_flow",
     "tds_request",
     "media_family",
     "crypt_keys",
@@ -131,7 +132,8 @@ const BUDGETS: [Budget; 1] = [Budget {
 }];
 
 /// Folders with initial input.
-const SEEDS: [(&str, &str); 3] = [
+const SEEDS: [(&str, &str); 4] = [
+    ("tsql_flow", "crates/instance/src/tsql/fuzz_seeds"),
     ("media_family", "crates/media/tests/golden"),
     ("media_family", "crates/media/tests/seeds"),
     ("crypt_keys", "crates/crypt/src/testdata"),

@@ -78,6 +78,9 @@ fn one(
     statement: &Spanned<Statement>,
     sink: &mut dyn Sink,
 ) -> Result<Flow, Failure> {
+    if !session.permits(&statement.node) {
+        return Ok(Flow::Next);
+    }
     match &statement.node {
         // Only SET NOEXEC OFF is executed then.
         other if session.settings.skips_statements && !matches!(other, Statement::SetOption(_)) => {
@@ -86,6 +89,7 @@ fn one(
         Statement::Block(statements) => run(session, statements, sink),
         Statement::If(choice) => {
             let decided = evaluate::condition(session, &choice.condition);
+            session.row_count = 0;
             let chosen = match guarded(session, statement, decided, sink)? {
                 Ok(true) => Some(&choice.then),
                 Ok(false) => choice.otherwise.as_ref(),
@@ -97,10 +101,11 @@ fn one(
             }
         }
         Statement::While(repeated) => loop {
-            if session.is_cancelled() {
+            if session.is_cancelled() || !session.permits(&statement.node) {
                 return Ok(Flow::Ended);
             }
             let decided = evaluate::condition(session, &repeated.condition);
+            session.row_count = 0;
             match guarded(session, statement, decided, sink)? {
                 Ok(true) => {}
                 Ok(false) => return Ok(Flow::Next),

@@ -89,15 +89,7 @@ fn described(statement: &Statement) -> Entry {
         }
         Statement::Throw(_) => quiet("THROW"),
         Statement::RaiseError(_) => quiet("RAISERROR"),
-        Statement::Block(_)
-        | Statement::If(_)
-        | Statement::While(_)
-        | Statement::Break
-        | Statement::Continue
-        | Statement::Return(_)
-        | Statement::Label(_)
-        | Statement::Goto(_)
-        | Statement::TryCatch(_) => quiet("FLOW"),
+        control_flow!() => quiet("FLOW"),
         Statement::SetVariable(_) | Statement::SetOption(_) => quiet("SET"),
         Statement::Print(_) => quiet("PRINT"),
         Statement::WaitForDelay(_) => quiet("WAITFOR"),

@@ -11,14 +11,31 @@
 //! | `expression` | what operators and functions compute |
 //! | `program` | how SQLite calls the trees |
 //! | `check` | what keeps a batch from running |
+//! | `confined` | which statements touch no files |
 //! | `flow` | IF, WHILE, TRY and the like |
 //!
 //! Apart from the session, which parses batches, and [`DataType`](crate::DataType), only this module knows
 //! syntax trees.
 
+/// The statements that [`flow`] runs itself, as a pattern.
+macro_rules! control_flow {
+    () => {
+        windlass_tsql::ast::Statement::Block(_)
+            | windlass_tsql::ast::Statement::If(_)
+            | windlass_tsql::ast::Statement::While(_)
+            | windlass_tsql::ast::Statement::Break
+            | windlass_tsql::ast::Statement::Continue
+            | windlass_tsql::ast::Statement::Return(_)
+            | windlass_tsql::ast::Statement::Label(_)
+            | windlass_tsql::ast::Statement::Goto(_)
+            | windlass_tsql::ast::Statement::TryCatch(_)
+    };
+}
+
 mod backup;
 pub(crate) mod bind;
 pub(crate) mod check;
+pub(crate) mod confined;
 mod copied;
 pub(crate) mod cursor;
 mod database;
@@ -37,6 +54,7 @@ pub(crate) mod procedure;
 pub(crate) mod program;
 pub(crate) mod query;
 mod restore;
+mod row_count;
 mod script;
 mod security;
 mod server;
@@ -94,16 +112,7 @@ pub(crate) fn execute(
         Statement::Cursor(cursor) => cursor::execute(session, cursor, sink),
         Statement::DefineProcedure(definition) => procedure::stored::define(session, definition),
         Statement::DropProcedure(drop) => procedure::stored::drop(session, drop),
-        // Flow runs these itself.
-        Statement::Block(_)
-        | Statement::If(_)
-        | Statement::While(_)
-        | Statement::Break
-        | Statement::Continue
-        | Statement::Return(_)
-        | Statement::Label(_)
-        | Statement::Goto(_)
-        | Statement::TryCatch(_) => Ok(()),
+        control_flow!() => Ok(()),
     }
 }
 

@@ -291,6 +291,11 @@ fn catalog_type(name: &str, declared: &str) -> DataType {
     if declared.starts_with(|first: char| first.is_ascii_lowercase()) {
         return own_type(declared);
     }
+    history_type(name, declared)
+}
+
+/// The type of a column of the tables of `msdb`.
+fn history_type(name: &str, declared: &str) -> DataType {
     let lower = name.to_ascii_lowercase();
     let ends = |end: &str| lower.ends_with(end);
     if ends("_date")

@@ -220,16 +220,24 @@ fn date_parts_function(name: &str, values: &[Value]) -> Result<Option<Value>, Fa
     }))
 }
 
+/// The longest pattern of FORMAT, whose parameter is `nvarchar(4000)`, and how much of one a message shows.
+const PATTERN_CHARACTERS_MAX: usize = 4000;
+const PATTERN_SHOWN: usize = 100;
+
 fn format(values: &[Value]) -> Result<Value, Failure> {
     let (Some(value), Some(Value::Text(pattern))) = (values.first(), values.get(1)) else {
         return Ok(Value::Null);
     };
     let refused = || {
+        let shown: String = pattern.chars().take(PATTERN_SHOWN).collect();
         Failure::from(table::format_not_supported(
             super::type_of(value).name(),
-            pattern,
+            shown,
         ))
     };
+    if pattern.chars().count() > PATTERN_CHARACTERS_MAX {
+        return Err(refused());
+    }
     if values.len() > 2
         && !matches!(&values[2], Value::Text(culture) if culture.eq_ignore_ascii_case("en-us"))
     {

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, DatabaseState, FileRecord};
 use windlass_engine::{FileSpec, Growth};
-use windlass_tsql::ast::Argument;
-use windlass_tsql::span::Spanned;
 
 use super::Arguments;
 use crate::tsql::database;
@@ -31,22 +29,8 @@ pub(super) fn attach(
     Ok(())
 }
 
-/// `sp_helpdb [name]`, `sp_helpfile [name]`
-pub(super) fn help(
-    session: &mut Session,
-    procedure: &str,
-    written: &[Spanned<Argument>],
-    sink: &mut dyn Sink,
-) -> Result<(), Failure> {
-    if procedure == "sp_helpfile" {
-        let arguments = Arguments::read(session, procedure, &["@filename"], written)?;
-        return help_file(session, arguments.optional("@filename").as_deref(), sink);
-    }
-    let arguments = Arguments::read(session, procedure, &["@dbname"], written)?;
-    help_database(session, arguments.optional("@dbname").as_deref(), sink)
-}
-
-fn help_database(
+/// `sp_helpdb [name]`
+pub(super) fn help_database(
     session: &mut Session,
     name: Option<&str>,
     sink: &mut dyn Sink,
@@ -89,8 +73,8 @@ fn help_database(
     Ok(())
 }
 
-/// The files of the current database.
-fn help_file(
+/// `sp_helpfile [name]`: the files of the current database.
+pub(super) fn help_file(
     session: &mut Session,
     name: Option<&str>,
     sink: &mut dyn Sink,

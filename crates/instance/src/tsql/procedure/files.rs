@@ -26,44 +26,8 @@ const DEPTH_MAX: i64 = 64;
 /// How the first block of a backup begins, Windlass's or SQL Server's.
 const MEDIUM: &[u8; 4] = b"TAPE";
 
-pub(super) fn execute(
-    session: &mut Session,
-    procedure: &str,
-    written: &[Spanned<Argument>],
-    sink: &mut dyn Sink,
-) -> Result<(), Failure> {
-    let mut arguments =
-        |known: &'static [&'static str]| Arguments::read(session, procedure, known, written);
-    match procedure {
-        "xp_fileexist" => file_exists(session, written, sink),
-        "xp_dirtree" => {
-            let arguments = arguments(&["@directory", "@depth", "@file"])?;
-            tree(session, &arguments, sink)
-        }
-        "xp_create_subdir" => {
-            let arguments = arguments(&["@directory"])?;
-            create_folder(session, &arguments)
-        }
-        "xp_delete_file" => {
-            let arguments = arguments(&[
-                "@filetype",
-                "@folderpath",
-                "@extension",
-                "@cutoff",
-                "@subfolder",
-            ])?;
-            delete(session, &arguments)
-        }
-        "xp_fixeddrives" => {
-            drives(session, sink);
-            Ok(())
-        }
-        other => Err(super::unknown(other)),
-    }
-}
-
 /// `xp_fileexist 'path' [, @exists OUTPUT]`
-fn file_exists(
+pub(super) fn file_exists(
     session: &mut Session,
     written: &[Spanned<Argument>],
     sink: &mut dyn Sink,
@@ -112,7 +76,7 @@ fn file_exists(
 }
 
 /// `xp_dirtree 'folder' [, depth [, 1 for files too]]`
-fn tree(
+pub(super) fn tree(
     session: &mut Session,
     arguments: &Arguments<'_>,
     sink: &mut dyn Sink,
@@ -199,7 +163,10 @@ fn entries(folder: &Path) -> Result<Vec<(PathBuf, bool)>, Failure> {
 }
 
 /// `xp_create_subdir 'folder'`
-fn create_folder(session: &mut Session, arguments: &Arguments<'_>) -> Result<(), Failure> {
+pub(super) fn create_folder(
+    session: &mut Session,
+    arguments: &Arguments<'_>,
+) -> Result<(), Failure> {
     let folder = arguments.required("@directory")?;
     let folder = confined(session, arguments.procedure, &folder)?;
     let created = std::fs::create_dir_all(&folder);
@@ -208,7 +175,7 @@ fn create_folder(session: &mut Session, arguments: &Arguments<'_>) -> Result<(),
 
 /// `xp_delete_file 0, 'folder', 'bak', 'date' [, 1 for the folders in it too]`: deletes backups that were
 /// changed last before the date.
-fn delete(session: &mut Session, arguments: &Arguments<'_>) -> Result<(), Failure> {
+pub(super) fn delete(session: &mut Session, arguments: &Arguments<'_>) -> Result<(), Failure> {
     let kind = arguments.value("@filetype").map_or(Ok(0), integer)?;
     if kind != 0 {
         let hint = "Write 0: it deletes backups.";
@@ -276,7 +243,7 @@ fn is_older(path: &Path, before: DateTime) -> bool {
 }
 
 /// `xp_fixeddrives`: the mapped drives and what is free there.
-fn drives(session: &Session, sink: &mut dyn Sink) {
+pub(super) fn drives(session: &Session, sink: &mut dyn Sink) {
     let drives = session.instance.drives().list().iter();
     let rows = drives.map(|drive| {
         let free = rustix::fs::statvfs(&drive.folder).ok();

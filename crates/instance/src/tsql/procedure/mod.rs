@@ -55,25 +55,43 @@ pub(super) fn execute(
 
 /// Whether the name is that of one of the procedures here, which come before stored ones.
 fn is_built_in(procedure: &str) -> bool {
-    procedure == "sqlbackup" || procedure.starts_with("xp_") || BUILT_IN.contains(&procedure)
+    procedure == "sqlbackup" || procedure.starts_with("xp_") || parameters_of(procedure).is_some()
 }
 
-const BUILT_IN: &[&str] = &[
-    "sp_addumpdevice",
-    "sp_attach_db",
-    "sp_attach_single_file_db",
-    "sp_configure",
-    "sp_delete_backuphistory",
-    "sp_delete_database_backuphistory",
-    "sp_detach_db",
-    "sp_dropdevice",
-    "sp_executesql",
-    "sp_helpdb",
-    "sp_helpfile",
-    "sp_helptext",
-    "sp_windlass_drive",
-    "sp_windlass_restore_folder",
+/// The procedures here, with their parameters. Those without any here read their arguments themselves.
+#[rustfmt::skip]
+const BUILT_IN: &[(&str, &[&str])] = &[
+    ("sp_addumpdevice", &["@devtype", "@logicalname", "@physicalname", "@cntrltype", "@devstatus"]),
+    ("sp_attach_db", &["@dbname", "@filename1", "@filename2"]),
+    ("sp_attach_single_file_db", &["@dbname", "@physname"]),
+    ("sp_configure", &["@configname", "@configvalue"]),
+    ("sp_delete_backuphistory", &["@oldest_date"]),
+    ("sp_delete_database_backuphistory", &["@database_name"]),
+    ("sp_detach_db", &["@dbname", "@skipchecks", "@keepfulltextindexfile"]),
+    ("sp_dropdevice", &["@logicalname", "@delfile"]),
+    ("sp_executesql", &[]),
+    ("sp_helpdb", &["@dbname"]),
+    ("sp_helpfile", &["@filename"]),
+    ("sp_helptext", &["@objname", "@columnname"]),
+    ("sp_windlass_drive", &["@letter", "@folder"]),
+    ("sp_windlass_restore_folder", &["@folder", "@action"]),
+    ("xp_create_subdir", &["@directory"]),
+    ("xp_delete_file", &["@filetype", "@folderpath", "@extension", "@cutoff", "@subfolder"]),
+    ("xp_dirtree", &["@directory", "@depth", "@file"]),
+    ("xp_fileexist", &[]),
+    ("xp_fixeddrives", &[]),
 ];
+
+/// Whether a procedure does more than to run T-SQL.
+pub(super) fn touches_files(procedure: &str) -> bool {
+    let procedure = procedure.to_ascii_lowercase();
+    is_built_in(&procedure) && procedure != "sp_executesql" && procedure != "sp_helptext"
+}
+
+fn parameters_of(procedure: &str) -> Option<&'static [&'static str]> {
+    let found = BUILT_IN.iter().find(|(name, _)| *name == procedure);
+    found.map(|(_, parameters)| *parameters)
+}
 
 fn call(
     session: &mut Session,
@@ -81,66 +99,44 @@ fn call(
     written: &[Spanned<Argument>],
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
-    let mut arguments =
-        |known: &'static [&'static str]| Arguments::read(session, procedure, known, written);
     match procedure {
-        "sp_attach_db" | "sp_attach_single_file_db" => {
-            let arguments = arguments(if procedure == "sp_attach_db" {
-                &["@dbname", "@filename1", "@filename2"]
-            } else {
-                &["@dbname", "@physname"]
-            })?;
-            databases::attach(session, &arguments, sink)
-        }
+        "sp_executesql" => return dynamic::execute(session, written, sink),
+        "xp_fileexist" => return files::file_exists(session, written, sink),
+        _ => {}
+    }
+    let known = parameters_of(procedure).ok_or_else(|| unknown(procedure))?;
+    let arguments = Arguments::read(session, procedure, known, written)?;
+    match procedure {
+        "sp_attach_db" | "sp_attach_single_file_db" => databases::attach(session, &arguments, sink),
         "sp_detach_db" => {
-            let arguments = arguments(&["@dbname", "@skipchecks", "@keepfulltextindexfile"])?;
             let name = arguments.required("@dbname")?;
             database::detach(session, &name)?;
             sink.message(table::database_detached(&name));
             Ok(())
         }
-        "sp_helpdb" | "sp_helpfile" => databases::help(session, procedure, written, sink),
-        "sp_helptext" => {
-            let arguments = arguments(&["@objname", "@columnname"])?;
-            let name = arguments.required("@objname")?;
-            stored::help_text(session, &name, sink)
+        "sp_helpdb" => {
+            let name = arguments.optional("@dbname");
+            databases::help_database(session, name.as_deref(), sink)
         }
-        "sp_executesql" => dynamic::execute(session, written, sink),
-        "sp_windlass_drive" => {
-            let arguments = arguments(&["@letter", "@folder"])?;
-            drive::drive(session, &arguments, sink)
+        "sp_helpfile" => {
+            let name = arguments.optional("@filename");
+            databases::help_file(session, name.as_deref(), sink)
         }
-        "sp_windlass_restore_folder" => {
-            let arguments = arguments(&["@folder", "@action"])?;
-            restore_folder::restore_folder(session, &arguments, sink)
+        "sp_helptext" => stored::help_text(session, &arguments.required("@objname")?, sink),
+        "sp_windlass_drive" => drive::drive(session, &arguments, sink),
+        "sp_windlass_restore_folder" => restore_folder::restore_folder(session, &arguments, sink),
+        "sp_configure" => configure::configure(session, &arguments, sink),
+        "sp_addumpdevice" => device::add(session, &arguments),
+        "sp_delete_backuphistory" => past::forget_old(session, &arguments),
+        "sp_delete_database_backuphistory" => past::forget_database(session, &arguments),
+        "sp_dropdevice" => device::drop(session, &arguments),
+        "xp_dirtree" => files::tree(session, &arguments, sink),
+        "xp_create_subdir" => files::create_folder(session, &arguments),
+        "xp_delete_file" => files::delete(session, &arguments),
+        "xp_fixeddrives" => {
+            files::drives(session, sink);
+            Ok(())
         }
-        "sp_configure" => {
-            let arguments = arguments(&["@configname", "@configvalue"])?;
-            configure::configure(session, &arguments, sink)
-        }
-        "sp_addumpdevice" => {
-            let arguments = arguments(&[
-                "@devtype",
-                "@logicalname",
-                "@physicalname",
-                "@cntrltype",
-                "@devstatus",
-            ])?;
-            device::add(session, &arguments)
-        }
-        "sp_delete_backuphistory" => {
-            let arguments = arguments(&["@oldest_date"])?;
-            past::forget_old(session, &arguments)
-        }
-        "sp_delete_database_backuphistory" => {
-            let arguments = arguments(&["@database_name"])?;
-            past::forget_database(session, &arguments)
-        }
-        "sp_dropdevice" => {
-            let arguments = arguments(&["@logicalname", "@delfile"])?;
-            device::drop(session, &arguments)
-        }
-        other if other.starts_with("xp_") => files::execute(session, other, written, sink),
         other => Err(unknown(other)),
     }
 }

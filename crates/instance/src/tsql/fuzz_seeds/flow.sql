@@ -1,0 +1,11 @@
+DECLARE @i int = 0, @s nvarchar(20) = N'a'
+WHILE @i < 3
+BEGIN
+  SET @i += 1
+  IF @i = 2 CONTINUE ELSE PRINT @s + CAST(@i AS varchar(5))
+  BEGIN TRY SELECT 1 / (@i - 1) END TRY
+  BEGIN CATCH SELECT ERROR_NUMBER(), ERROR_MESSAGE(); IF @i > 1 THROW END CATCH
+END
+GOTO done
+PRINT 'no'
+done: RETURN

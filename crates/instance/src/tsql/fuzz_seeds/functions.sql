@@ -1,0 +1,1 @@
+SELECT FORMAT(1234.5, '#,##0.00'), CONVERT(varchar(30), GETDATE(), 121), DATEADD(day, -1, '20260301'), SUBSTRING('abc', -1, 3), STUFF('abc', 2, 1, 'x'), TRY_CAST('x' AS int), LEFT(N'ä', 1), ROUND(2.345, 2), POWER(2, 10), STRING_AGG(value, ',') FROM STRING_SPLIT('a,b', ',') WHERE value LIKE '[a-c]%'
