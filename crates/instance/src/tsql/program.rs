@@ -115,6 +115,14 @@ impl Program {
             },
         )?;
         let program = self.clone();
+        connection.create_scalar_function("windlass_level", 2, text, move |context| {
+            let (level, most) = (context.get::<i64>(0)? + 1, context.get::<i64>(1)?);
+            match most > 0 && level > most {
+                true => Err(program.refuse(table::recursion_exhausted(most).into())),
+                false => Ok(level),
+            }
+        })?;
+        let program = self.clone();
         connection.create_scalar_function("windlass_number", 1, constant, move |context| {
             let value = decode(context.get_raw(0), DataType::Variant);
             let number = number_in(&value, DataType::Float);

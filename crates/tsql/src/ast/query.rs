@@ -20,6 +20,8 @@ pub struct Query {
     pub offset: Option<Spanned<Expr>>,
     /// `FETCH NEXT n ROWS ONLY`, or SQLite's `LIMIT n`
     pub limit: Option<Spanned<Expr>>,
+    /// `OPTION (MAXRECURSION n)`
+    pub max_recursion: Option<u32>,
 }
 
 /// `name [(columns)] AS (query)`
@@ -28,6 +30,8 @@ pub struct CommonTable {
     pub name: Spanned<Identifier>,
     pub columns: Vec<Identifier>,
     pub query: Query,
+    /// Whether SQLite's word RECURSIVE stands before: it knows no limit.
+    pub is_unlimited: bool,
 }
 
 /// The rows of a query, before they are sorted.

@@ -46,7 +46,7 @@ impl Parser<'_> {
         if !self.accept_word("WITH") {
             return Ok(Vec::new());
         }
-        self.accept_word("RECURSIVE");
+        let is_unlimited = self.accept_word("RECURSIVE");
         self.comma_list(|parser| {
             let name = parser.spanned(Self::identifier)?;
             let columns = parser.column_names()?;
@@ -58,6 +58,7 @@ impl Parser<'_> {
                 name,
                 columns,
                 query,
+                is_unlimited,
             })
         })
     }
@@ -91,13 +92,14 @@ impl Parser<'_> {
                 offset = Some(self.expression()?);
             }
         }
-        self.after_query()?;
+        let max_recursion = self.after_query()?;
         Ok(Query {
             tables,
             body,
             order,
             offset,
             limit,
+            max_recursion,
         })
     }
 
@@ -105,8 +107,8 @@ impl Parser<'_> {
         self.one_of(&[("ROWS", ()), ("ROW", ())])
     }
 
-    /// `FOR XML` and `OPTION`.
-    fn after_query(&mut self) -> Result<(), ParseError> {
+    /// `FOR XML` and `OPTION`; of the hints only MAXRECURSION changes what a query does.
+    fn after_query(&mut self) -> Result<Option<u32>, ParseError> {
         if self.is_word("FOR") && (self.is_word_at(1, "XML") || self.is_word_at(1, "JSON")) {
             let what = format!("FOR {}", self.text_at(1).to_ascii_uppercase());
             let hint = "Join the rows with STRING_AGG, or run the query with --json.";
@@ -115,10 +117,17 @@ impl Parser<'_> {
         if self.is_word("OPTION") && self.is_symbol_at(1, "(") {
             self.bump();
             self.bump();
-            self.skip_to_closing_parenthesis()?;
-            self.expect_symbol(")")?;
+            let hints = self.skip_to_closing_parenthesis()?.to_ascii_uppercase();
+            let limit = hints.split_once("MAXRECURSION").map(|(_, rest)| {
+                let number = rest.split(',').next().unwrap_or_default();
+                number.trim().parse()
+            });
+            return match limit.transpose() {
+                Ok(limit) => self.expect_symbol(")").map(|()| limit),
+                Err(_) => Err(self.unexpected()),
+            };
         }
-        Ok(())
+        Ok(None)
     }
 
     pub(super) fn order(&mut self) -> Result<Vec<OrderItem>, ParseError> {

@@ -12,6 +12,7 @@ mod emit;
 mod expression;
 mod operator;
 mod query;
+mod recursion;
 mod select;
 mod source;
 mod table;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use windlass_tsql::ast::Expr;
 use windlass_tsql::span::Spanned;
 
+use self::recursion::Recursion;
 use crate::tsql::expression::{Bound, Collation};
 use crate::tsql::program::Compiled;
 use crate::{DataType, Failure, Session};
@@ -72,6 +74,8 @@ struct SourceColumn {
 struct Scope {
     sources: Vec<Source>,
     grouping: Option<Grouping>,
+    /// The depth of a row of the recursive table that it reads, in SQL.
+    level: Option<String>,
 }
 
 /// By what a SELECT groups.
@@ -108,6 +112,7 @@ pub(crate) struct Binder<'s> {
     pub(crate) asks_databases: bool,
     /// Variables that the statement sets while it runs, in lower case.
     live: Vec<String>,
+    recursion: Recursion,
     /// Where an aggregate may not stand.
     refuses_aggregates: bool,
     /// Whether a clause other than SELECT and ORDER BY is bound.
@@ -125,6 +130,7 @@ impl<'s> Binder<'s> {
             trees: Vec::new(),
             asks_databases: false,
             live: Vec::new(),
+            recursion: Recursion::default(),
             refuses_aggregates: false,
             refuses_windows: false,
             aliases: 0,

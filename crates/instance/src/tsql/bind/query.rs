@@ -5,6 +5,7 @@ use windlass_tsql::ast::{Body, CommonTable, Expr, OrderItem, Query, SetOperator}
 use windlass_tsql::span::Spanned;
 
 use super::emit::collated;
+use super::recursion::{Defining, LEVEL};
 use super::{Binder, Common, Output, is_same, quoted};
 use crate::tsql::expression::{Bound, Collation, Facts, Node, eval, integer};
 use crate::{DataType, Failure};
@@ -27,6 +28,7 @@ pub(super) struct Tail<'a> {
 
 impl Binder<'_> {
     pub(crate) fn query(&mut self, query: &Query) -> Result<BoundQuery> {
+        self.limit_recursion(query)?;
         let outer = self.commons.len();
         let with = self.common_tables(&query.tables)?;
         let limit = self.limit(query)?;
@@ -76,6 +78,7 @@ impl Binder<'_> {
         for table in tables {
             let name = &table.name.node.text;
             let before = self.commons.len();
+            let outer = self.recursion.defining.take();
             if let Body::Sets { first, .. } = &table.query.body {
                 // A recursive table has the columns of its first set.
                 let tail = Tail {
@@ -88,12 +91,26 @@ impl Binder<'_> {
                         name: name.clone(),
                         columns,
                     });
+                    let most = if table.is_unlimited {
+                        0
+                    } else {
+                        self.recursion.most
+                    };
+                    self.recursion.defining = Some(Defining {
+                        index: before,
+                        most,
+                    });
                 }
             }
+            self.recursion.has_level = false;
             let bound = self.subquery(&table.query)?;
             self.commons.truncate(before);
+            self.recursion.defining = outer;
             let columns = Self::column_list(name, &table.columns, &bound.outputs)?;
-            let names: Vec<String> = columns.iter().map(|(name, _)| quoted(name)).collect();
+            let mut names: Vec<String> = columns.iter().map(|(name, _)| quoted(name)).collect();
+            if std::mem::take(&mut self.recursion.has_level) {
+                names.push(LEVEL.to_owned());
+            }
             parts.push(format!(
                 "{}({}) AS ({})",
                 quoted(name),
@@ -201,8 +218,10 @@ impl Binder<'_> {
             limit: String::new(),
         };
         let mut parts = vec![self.body(first, &none)?];
+        let mut levels = vec![std::mem::take(&mut self.recursion.has_level)];
         for (_, body) in others {
             let part = self.body(body, &none)?;
+            levels.push(std::mem::take(&mut self.recursion.has_level));
             if parts
                 .first()
                 .is_some_and(|first| first.outputs.len() != part.outputs.len())
@@ -220,6 +239,10 @@ impl Binder<'_> {
                     .fold(DataType::Null, DataType::common)
             })
             .collect();
+        let is_recursive = levels.contains(&true);
+        if is_recursive {
+            self.check_recursion(others, &parts, &levels, &types)?;
+        }
         let mut sql = String::new();
         for (index, part) in parts.iter().enumerate() {
             if let Some((operator, _)) = index.checked_sub(1).and_then(|before| others.get(before))
@@ -234,12 +257,18 @@ impl Binder<'_> {
             let folds = others
                 .iter()
                 .any(|(operator, _)| *operator != SetOperator::UnionAll);
-            let part = self.recast(part, &types);
+            // SQLite reads the table that is being defined only in the FROM of the part itself.
+            let part = match (is_recursive, levels[index]) {
+                (true, true) => part.sql.clone(),
+                (true, false) => format!("SELECT *, 0 FROM ({})", self.recast(part, &types)),
+                (false, _) => self.recast(part, &types),
+            };
             sql.push_str(&match folds {
                 true => self.folded(&part, &parts[index].outputs, &types),
                 false => part,
             });
         }
+        self.recursion.has_level = is_recursive;
         let mut outputs = parts.swap_remove(0).outputs;
         for (output, ty) in outputs.iter_mut().zip(types) {
             output.ty = ty;

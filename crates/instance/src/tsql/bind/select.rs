@@ -6,6 +6,7 @@ use windlass_tsql::ast::{Case, Expr, Select, SelectItem};
 use super::emit::collated;
 use super::operator::collation_of;
 use super::query::{BoundQuery, Tail};
+use super::recursion::LEVEL;
 use super::{Binder, Grouping, Output, Scope, is_same, quoted};
 use crate::tsql::expression::{Bound, Collation, Node};
 use crate::{DataType, Failure};
@@ -56,6 +57,12 @@ impl Binder<'_> {
                 false => output.sql.clone(),
             };
             list.push(format!("{sql} AS {}", quoted(&output.shown_name(index))));
+        }
+        let level = self.scopes.last().and_then(|scope| scope.level.clone());
+        self.recursion.has_level = level.is_some();
+        if let Some(level) = level {
+            let most = self.recursion.defining.map_or(0, |defining| defining.most);
+            list.push(format!("windlass_level({level}, {most}) AS {LEVEL}"));
         }
         let order = self.order(select, tail, &outputs)?;
         let distinct = if folds { "DISTINCT " } else { "" };
@@ -278,6 +285,7 @@ impl Binder<'_> {
         query: &windlass_tsql::ast::Query,
         select: &Select,
     ) -> Result<super::change::Assignments> {
+        self.limit_recursion(query)?;
         let with = self.common_tables(&query.tables)?;
         self.scopes.push(Scope::default());
         let frame = self.frame(select)?;

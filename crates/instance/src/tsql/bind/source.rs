@@ -4,7 +4,8 @@ use windlass_base::message::table as messages;
 use windlass_tsql::ast::{Expr, Identifier, JoinKind, Joined, ObjectName, Query, TableSource};
 use windlass_tsql::span::Spanned;
 
-use super::{Binder, Scope, Source, SourceColumn, quoted};
+use super::recursion::LEVEL;
+use super::{Binder, Scope, Source, SourceColumn, is_same, quoted};
 use crate::{DataType, Failure};
 
 type Result<T> = std::result::Result<T, Failure>;
@@ -168,6 +169,14 @@ impl Binder<'_> {
             && let Some(columns) = self.common_table(&name.object.text)
         {
             let quoted_own = quoted(&own.text);
+            let mut found = self.commons.iter();
+            let found = found.rposition(|common| is_same(&common.name, &name.object.text));
+            if found.is_some()
+                && found == self.recursion.defining.map(|defining| defining.index)
+                && let Some(scope) = self.scopes.last_mut()
+            {
+                scope.level = Some(format!("{quoted_own}.{LEVEL}"));
+            }
             let source = Source {
                 name: own.text.clone(),
                 columns: columns
