@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt as _;
 
 use windlass_media::craft::{Medium, Set};
 
-use crate::support::{Place, make_database};
+use crate::support::{Place, make_database, on, succeed};
 
 const EXTENT: usize = 65536;
 
@@ -139,4 +139,26 @@ fn an_old_set_that_is_damaged_in_a_sparse_copy_fails_no_append() {
     place.succeed(&["backup", "long.db", "--to", "old.bak"]);
     let verified = |set: &str| place.run(&["verify", "old.bak", "--set", set]).code;
     assert_eq!((verified("1"), verified("2")), (Some(1), Some(0)));
+}
+
+#[test]
+fn a_differential_whose_base_the_history_does_not_know_warns() {
+    let place = Place::new();
+    succeed(
+        &place,
+        "CREATE DATABASE own ON (NAME = a, FILENAME = 'd:\\a.mdf') LOG ON (NAME = l, FILENAME = 'd:\\l.ldf')
+         BACKUP DATABASE own TO DISK = 'd:\\1.bak'
+         BACKUP DATABASE own TO DISK = 'd:\\2.bak'",
+    );
+    // As if another instance had made it.
+    let catalog =
+        rusqlite::Connection::open(place.path("instance/windlass.catalog")).expect("the catalog");
+    let forget = "UPDATE own_backupset SET backup_set_uuid = \
+                  '6E1B8D52-09C7-4A43-9F60-' || substr('000000000000' || rowid, -12)";
+    catalog.execute_batch(forget).expect("another history");
+    let run = on(
+        &place,
+        &["--json", "backup", "own", "--differential", "--to", "d.bak"],
+    );
+    assert!(run.numbers().contains(&50014), "{}", run.err);
 }

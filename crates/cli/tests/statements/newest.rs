@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use crate::sales::MAKE;
-use crate::support::{Place, make_database, rows, succeed};
+use crate::support::{Place, make_database, on, registered, rows, succeed, well};
 
 fn keep(place: &Place, count: u32) {
     let connection = Connection::open(place.path("app.db")).expect("a connection");
@@ -521,4 +521,23 @@ fn a_look_at_an_instance_that_does_not_exist_fails_and_makes_none() {
         assert!(run.err.contains("There is no instance"), "{}", run.err);
     }
     assert!(!place.path("typo").exists());
+}
+
+#[test]
+fn a_set_that_was_finished_by_the_history_and_has_lost_its_end_is_not_passed_over() {
+    let place = registered();
+    for _ in 0..2 {
+        well(&place, &["backup", "app", "--to", "a.bak"]);
+    }
+    let whole = std::fs::metadata(place.path("a.bak")).expect("it").len();
+    let file = std::fs::File::options()
+        .write(true)
+        .open(place.path("a.bak"))
+        .expect("it");
+    file.set_len(whole - 9000).expect("a cut");
+    let restore = ["restore", "a.bak", "--to", "x.db"];
+    let run = on(&place, &restore);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(run.err.contains("has been cut off since"), "{}", run.err);
+    well(&place, &[&restore[..], &["--set", "1"]].concat());
 }

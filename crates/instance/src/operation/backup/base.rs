@@ -70,7 +70,7 @@ pub(super) fn find(
     if let Some((set_guid, lsn)) = own {
         named_media_hold(&wanted.options.base, set_guid)?;
         let past = past(session, set_guid)?;
-        check_media(session, past.as_ref(), wanted, sink)?;
+        check_media(session, set_guid, past.as_ref(), wanted, sink)?;
         return Ok(DifferentialBase {
             set_guid,
             lsn,
@@ -87,7 +87,7 @@ pub(super) fn find(
     }
     if let Some(base) = record.base {
         let past = past(session, base.set_guid)?;
-        check_media(session, past.as_ref(), wanted, sink)?;
+        check_media(session, base.set_guid, past.as_ref(), wanted, sink)?;
         return known(session, base.set_guid, past.as_ref());
     }
     if !has_content(target) {
@@ -127,7 +127,7 @@ fn base_of_rehearsal(
     {
         named_media_hold(named, base.set_guid)?;
         let past = past(session, base.set_guid)?;
-        check_media(session, past.as_ref(), wanted, sink)?;
+        check_media(session, base.set_guid, past.as_ref(), wanted, sink)?;
         return Ok(base.set_guid);
     }
     let devices = match named {
@@ -283,14 +283,21 @@ pub(super) fn past(session: &mut Session, set_guid: Guid) -> Result<Option<PastB
 /// Warns, or refuses, if the media of the base are missing: without its base a differential is useless.
 fn check_media(
     session: &mut Session,
+    base: Guid,
     past: Option<&PastBackup>,
     wanted: &Wanted<'_>,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
+    let database = &wanted.record.name;
     let Some(past) = past else {
+        // Media that are named were looked at.
+        if wanted.options.base.is_empty() {
+            let made = format!("an unknown date, set {base}");
+            let reason = "the history of this instance does not know that backup";
+            sink.message(table::base_not_seen(database, made, reason));
+        }
         return Ok(());
     };
-    let database = &wanted.record.name;
     let set = ChainSet::of_past(past);
     let times = set.and_then(|set| set.times);
     if times.is_some_and(|times| times.is_future(Now::here().utc)) {

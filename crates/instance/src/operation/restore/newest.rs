@@ -7,8 +7,8 @@ use std::path::Path;
 
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
-use windlass_catalog::Provenance;
 use windlass_catalog::provenance::databases;
+use windlass_catalog::{PastBackup, Provenance};
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::MediaSet;
@@ -27,6 +27,10 @@ const LEFT_OUT_REPORTED: usize = 10;
 
 /// The reason for restoring a differential alone.
 const CONTINUES: &str = "the newest differential based on the full backup already restored";
+
+/// What is wrong with a set without an end that was finished.
+const CUT_OFF: &str =
+    "it was finished, as the history knows, but its medium has been cut off since";
 
 #[derive(Debug, Clone, Copy)]
 pub struct NewestRequest<'a> {
@@ -90,7 +94,8 @@ impl Session {
             let (steps, notes) = (Vec::new(), Vec::new());
             return Ok(Newest { steps, notes });
         }
-        let inventory = Inventory::of(&devices)?;
+        let mut inventory = Inventory::of(&devices)?;
+        inventory.note_finished(&self.instance.catalog().past_backups(None)?);
         if let Some(found) = inventory.found.first() {
             let mut sets = inventory.found.iter().map(|found| found.set.source_kind);
             if sets.all(|kind| kind == SourceKind::SqlServer) {
@@ -167,6 +172,17 @@ impl Inventory {
             inventory.devices.push(group);
         }
         Ok(inventory)
+    }
+
+    /// A set without an end that the history knows as finished has lost it: it is not the rest of a killed backup.
+    fn note_finished(&mut self, past: &[PastBackup]) {
+        let lacking = self.chain.iter_mut();
+        for set in lacking.filter(|set| set.obstacle == Some(Obstacle::Incomplete)) {
+            let is_it = |backup: &PastBackup| backup.set_guid == Some(set.set_guid);
+            if past.iter().any(is_it) {
+                set.obstacle = Some(Obstacle::Media(CUT_OFF.to_owned()));
+            }
+        }
     }
 
     /// The sets that cannot be read because of damage of their media.
