@@ -101,7 +101,7 @@ fn a_base_that_was_overwritten_is_missing_whatever_its_media_hold_now() {
             options: &options,
         };
         let mut told = Collected::default();
-        let result = check_media(&mut session(), Some(past), &wanted, &mut told);
+        let result = check_media(&mut session(), Guid::NIL, Some(past), &wanted, &mut told);
         let refused = result.err().map(|failure| failure.messages[0].clone());
         let message = refused.or(told.messages.pop());
         message.map(|message| (message.number, message.text))
