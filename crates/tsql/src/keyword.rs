@@ -125,7 +125,6 @@ pub const RESERVED: &[&str] = &[
     "PERCENT",
     "PIVOT",
     "PLAN",
-    "PRECISION",
     "PRIMARY",
     "PRINT",
     "PROC",

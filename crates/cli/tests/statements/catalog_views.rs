@@ -231,14 +231,14 @@ fn objects_have_one_number_everywhere() {
     let rows = ask(
         &place,
         &instance,
-        "USE eng\nSELECT name, parameter_id AS id, system_type_id AS type, max_length AS bytes, scale, is_output FROM sys.parameters",
+        "USE eng\nSELECT name, parameter_id AS id, system_type_id AS type, max_length AS bytes, precision, scale, is_output FROM sys.parameters",
     );
     assert_eq!(
         rows,
         [
-            json!({"name": "@a", "id": 1, "type": 56, "bytes": 4, "scale": 0, "is_output": false}),
-            json!({"name": "@b", "id": 2, "type": 231, "bytes": 40, "scale": 0, "is_output": false}),
-            json!({"name": "@c", "id": 3, "type": 108, "bytes": 9, "scale": 2, "is_output": true}),
+            json!({"name": "@a", "id": 1, "type": 56, "bytes": 4, "precision": 10, "scale": 0, "is_output": false}),
+            json!({"name": "@b", "id": 2, "type": 231, "bytes": 40, "precision": 0, "scale": 0, "is_output": false}),
+            json!({"name": "@c", "id": 3, "type": 108, "bytes": 9, "precision": 10, "scale": 2, "is_output": true}),
         ]
     );
 }

@@ -30,7 +30,7 @@ fn place() -> Place {
     succeed(
         &place,
         &format!(
-            "USE own\nGO\n{ROWS}\nGO
+            "USE own\nGO\n{ROWS} OPTION (MAXRECURSION 0)\nGO
              BACKUP DATABASE own TO DISK = 'd:\\own_d.bak' WITH DIFFERENTIAL, NO_COMPRESSION
              BACKUP DATABASE app TO DISK = 'd:\\app_d.bak' WITH DIFFERENTIAL, NO_COMPRESSION"
         ),

@@ -77,6 +77,9 @@ impl Binder<'_> {
 
     /// INSERT of a query; the rows of EXECUTE are inserted by [`Binder::row_inserter`].
     pub(crate) fn insert(&mut self, insert: &Insert) -> Result<Changed> {
+        if let InsertRows::Query(query) = &insert.rows {
+            self.limit_recursion(query)?;
+        }
         let with = self.common_tables(&insert.tables)?;
         let table = self.target(&insert.target.node)?;
         let chosen = chosen(&table, &insert.columns)?;
