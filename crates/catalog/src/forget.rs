@@ -119,25 +119,7 @@ fn forget_empty_media(transaction: &Transaction<'_>) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::StoredValue;
-    use crate::history::tests::{sample, with};
-
-    fn backup(database: &str, finished: &str, kind: &str) -> crate::BackupRecord {
-        with(
-            sample(),
-            [
-                ("database_name", StoredValue::from(database)),
-                ("backup_finish_date", StoredValue::from(finished)),
-                ("type", StoredValue::from(kind)),
-            ],
-        )
-    }
-
-    fn count(catalog: &Catalog, table: &str) -> i64 {
-        let text = format!("SELECT count(*) FROM {table}");
-        let connection = catalog.connection();
-        connection.query_row(&text, [], |row| row.get(0)).unwrap()
-    }
+    use crate::history::tests::{backup, count};
 
     #[test]
     fn old_history_goes_and_takes_its_media_along() {

@@ -251,6 +251,24 @@ pub(crate) mod tests {
         }
     }
 
+    /// A backup of a database, of a kind, with the date of its end.
+    pub(crate) fn backup(database: &str, finished: &str, kind: &str) -> BackupRecord {
+        with(
+            sample(),
+            [
+                ("database_name", StoredValue::from(database)),
+                ("backup_finish_date", StoredValue::from(finished)),
+                ("type", StoredValue::from(kind)),
+            ],
+        )
+    }
+
+    pub(crate) fn count(catalog: &Catalog, table: &str) -> i64 {
+        let text = format!("SELECT count(*) FROM {table}");
+        let connection = catalog.connection();
+        connection.query_row(&text, [], |row| row.get(0)).unwrap()
+    }
+
     /// Sets columns of the set's row.
     pub(crate) fn with(
         mut record: BackupRecord,

@@ -426,28 +426,11 @@ impl Catalog {
 mod tests {
     use super::*;
     use crate::StoredValue;
-    use crate::history::tests::{sample, with};
+    use crate::history::tests::{backup, count, with};
 
     fn page(page: u64) -> FilePage {
         let file_id = FileId::PRIMARY;
         FilePage { file_id, page }
-    }
-
-    fn backup(database: &str, finished: &str, kind: &str) -> crate::BackupRecord {
-        with(
-            sample(),
-            [
-                ("database_name", StoredValue::from(database)),
-                ("backup_finish_date", StoredValue::from(finished)),
-                ("type", StoredValue::from(kind)),
-            ],
-        )
-    }
-
-    fn count(catalog: &Catalog, table: &str) -> i64 {
-        let text = format!("SELECT count(*) FROM {table}");
-        let connection = catalog.connection();
-        connection.query_row(&text, [], |row| row.get(0)).unwrap()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use serde_json::Value as Json;
 
-use crate::support::{Place, Run};
+use crate::support::{Place, ask};
 
 /// An instance with a full and a differential backup of `app`, an old backup of `other`, a restore,
 /// and a database `never` without any backup.
@@ -33,13 +33,6 @@ fn history() -> (Place, String) {
         )
         .expect("older dates");
     (place, instance)
-}
-
-fn ask(place: &Place, instance: &str, query: &str) -> Vec<Json> {
-    let run: Run = place.sql_with(&["--json", "--instance", instance], query);
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    let result = run.results().pop().expect("a result");
-    result.as_array().expect("rows").clone()
 }
 
 #[test]

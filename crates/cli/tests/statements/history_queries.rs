@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::Place;
+use crate::support::{Place, ask};
 
 /// Two databases; `eng` has three files. Only the second set of `app` is uncompressed.
 fn instance() -> (Place, String) {
@@ -20,13 +20,6 @@ fn instance() -> (Place, String) {
     );
     assert_eq!(run.code, Some(0), "{}", run.err);
     (place, instance)
-}
-
-fn ask(place: &Place, instance: &str, text: &str) -> Vec<Json> {
-    let run = place.sql_with(&["--json", "--instance", instance], text);
-    assert_eq!(run.code, Some(0), "{text}: {}", run.err);
-    let result = run.results().pop().expect("a result");
-    result.as_array().expect("rows").clone()
 }
 
 /// The values of one column.

@@ -179,6 +179,15 @@ pub(crate) fn well(place: &Place, arguments: &[&str]) -> Run {
     run
 }
 
+/// The rows of the last result of a script, as JSON.
+#[track_caller]
+pub(crate) fn ask(place: &Place, instance: &str, text: &str) -> Vec<Json> {
+    let run = place.sql_with(&["--json", "--instance", instance], text);
+    assert_eq!(run.code, Some(0), "{text}: {}", run.err);
+    let result = run.results().pop().expect("a result");
+    result.as_array().expect("rows").clone()
+}
+
 /// Flips a bit of a byte of a file.
 pub(crate) fn flip_bit(path: &Path, at: u64) {
     let file = std::fs::OpenOptions::new()
