@@ -102,7 +102,7 @@ impl Session {
                 database_name: Some(record.name.clone()),
                 logical_name: Some(record.logical_name.clone()),
                 family_guid: record.family_guid,
-                after: self.earlier(record)?.last_lsn,
+                after: record.base.map_or(Lsn::ZERO, |base| base.lsn),
                 busy_timeout: self
                     .settings
                     .lock_timeout

@@ -153,7 +153,8 @@ impl BackupOperation<'_> {
         if self.session.is_rehearsal() {
             return self.rehearse(media, sink);
         }
-        let source = self.source(&media)?;
+        let earlier = self.session.earlier(&self.record)?;
+        let source = self.source(&media, earlier.last_lsn)?;
         let base = source.differential_base();
         let is_discarded = media.is_discarded();
         let depth = self
@@ -183,6 +184,7 @@ impl BackupOperation<'_> {
             content,
             integrity,
             is_known_damaged: self.is_known_damaged(integrity, sink)?,
+            earlier_until: earlier.finished,
             ..self.request(media, kind)?
         };
         let seen = base::seen(self.session, &request.kind, self.options)?;
@@ -216,8 +218,8 @@ impl BackupOperation<'_> {
         })))
     }
 
-    /// Opens the database as the options say.
-    fn source(&mut self, media: &MediaRequest) -> Result<SourceDatabase, Failure> {
+    /// Opens the database as the options say. LSNs that are made from the clock come after that of every earlier backup.
+    fn source(&mut self, media: &MediaRequest, after: Lsn) -> Result<SourceDatabase, Failure> {
         let options = self.options;
         if options.is_frozen && self.record.log_path.is_some() {
             return Err(table::frozen_engine_not_supported().into());
@@ -228,6 +230,7 @@ impl BackupOperation<'_> {
         self.session.settings.lock_timeout = before;
         let mut source = source?;
         if let SourceDatabase::Sqlite { options: how, .. } = &mut source {
+            how.after = after;
             how.frozen = options.is_frozen;
             how.temporary_copy = writers::copy_policy(options, &self.settled, media);
         }
@@ -383,7 +386,7 @@ impl BackupOperation<'_> {
             expires: settled.expires,
             requester: self.session.instance.identity().to_requester(),
             database_backup_lsn: self.record.base.map_or(Lsn::ZERO, |base| base.lsn),
-            earlier_until: self.session.earlier(&self.record)?.finished,
+            earlier_until: None,
             digests_to,
             tuning: settled.tuning,
         })
