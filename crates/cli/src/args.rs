@@ -8,6 +8,7 @@ mod keys;
 mod locking;
 mod measuring;
 mod repack;
+mod serve;
 mod sqlserver;
 mod tuning;
 mod written;
@@ -32,6 +33,7 @@ pub(crate) use keys::{KeyArguments, RekeyArguments, SigningKeyArguments};
 pub(crate) use locking::LockingArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
 pub(crate) use repack::{RepackArguments, UnpackArguments};
+pub(crate) use serve::ServeArguments;
 pub(crate) use sqlserver::{ExtractArguments, ExtractFormat, InspectArguments};
 pub(crate) use tuning::TuningArguments;
 pub(crate) use written::WrittenArguments;
@@ -127,6 +129,8 @@ pub(crate) enum Command {
     Export(ExportArguments),
     /// Run T-SQL: a script, a batch, or an interactive prompt
     Sql(SqlArguments),
+    /// Serve an instance: clients connect with SQL Server's drivers
+    Serve(ServeArguments),
     /// Measure backups of a database: find the bottleneck, recommend settings, predict the result
     Tune(Box<TuneArguments>),
     /// Repeat the benchmarks of published articles on a database

@@ -182,6 +182,7 @@ fn execute(command: Command, common: &Common, settings: &Settings) -> Outcome {
         Command::Import(arguments) => command::import_export::import(&arguments, common),
         Command::Export(arguments) => command::import_export::export(&arguments, common),
         Command::Sql(arguments) => command::sql::run(&arguments, common),
+        Command::Serve(arguments) => command::serve::run(&arguments, common),
         Command::Tune(arguments) => command::tune::run(&arguments, common),
         Command::Bench(arguments) => command::bench::run(&arguments, common),
         Command::Demo(arguments) => demo::run(&arguments, common),

@@ -93,7 +93,7 @@ impl Decimal {
         power(precision).is_none_or(|limit| self.unscaled.unsigned_abs() < limit.unsigned_abs())
     }
 
-    pub(crate) fn scale(self) -> u8 {
+    pub fn scale(self) -> u8 {
         self.scale
     }
 
@@ -103,12 +103,12 @@ impl Decimal {
         u8::try_from(digits).unwrap_or(DIGITS_MAX).max(self.scale)
     }
 
-    pub(crate) fn unscaled(self) -> i128 {
+    pub fn unscaled(self) -> i128 {
         self.unscaled
     }
 
     /// The number `unscaled` divided by ten to the power `scale`.
-    pub(crate) fn scaled(unscaled: i128, scale: u8) -> Option<Self> {
+    pub fn scaled(unscaled: i128, scale: u8) -> Option<Self> {
         Self::new(unscaled, scale)
     }
 

@@ -2,13 +2,14 @@
 //!
 //! They share one buffer pool, created on first use. SQLite reaches them by name through a VFS that
 //! belongs to the instance. The first statement that needs a database opens it, which includes crash
-//! recovery. The databases close with the instance; their data files are then complete.
+//! recovery. All sessions of a process share them; they close with the last [`EngineDatabases`], and their
+//! data files are then complete.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -30,16 +31,65 @@ use crate::Failure;
 /// A VFS stays registered for the life of the process, so each instance needs a name of its own.
 static NEXT_VFS: AtomicU32 = AtomicU32::new(1);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct EngineDatabases {
-    options: InstanceOptions,
-    running: Option<Running>,
-    open: OpenDatabases,
+    shared: Arc<Shared>,
     patience: Option<Patience>,
 }
 
-/// How long to wait for a database that another program has open, and what cancels the wait.
+/// What the sessions of a process share.
 #[derive(Debug)]
+struct Shared {
+    engine: Mutex<Engine>,
+    open: OpenDatabases,
+    claims: Claims,
+}
+
+#[derive(Debug)]
+struct Engine {
+    options: InstanceOptions,
+    running: Option<Arc<Running>>,
+}
+
+/// The databases that sessions are opening or closing, by name in lower case: one session at a time each.
+#[derive(Debug, Default)]
+struct Claims {
+    names: Mutex<HashSet<String>>,
+    released: Condvar,
+}
+
+/// A claim to a name; released when dropped.
+struct Claim<'a> {
+    claims: &'a Claims,
+    name: String,
+}
+
+impl Claims {
+    fn claim(&self, name: &str) -> Claim<'_> {
+        let name = name.to_lowercase();
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        while !names.insert(name.clone()) {
+            names = self
+                .released
+                .wait(names)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        Claim { claims: self, name }
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let names = self.claims.names.lock();
+        names
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.name);
+        self.claims.released.notify_all();
+    }
+}
+
+/// How long to wait for a database that another program has open, and what cancels the wait.
+#[derive(Debug, Clone)]
 struct Patience {
     limit: Duration,
     cancel: Arc<AtomicBool>,
@@ -193,60 +243,74 @@ impl EngineDatabases {
     /// With the values of the server options; a recovery interval of 0 and unlimited memory select the engine's
     /// defaults.
     pub(crate) fn new(recovery_interval_minutes: i64, memory_megabytes: i64) -> Self {
+        let options = InstanceOptions {
+            recovery_interval: recovery_interval(recovery_interval_minutes),
+            pool_pages: pool_pages(memory_megabytes),
+            ..InstanceOptions::default()
+        };
         Self {
-            options: InstanceOptions {
-                recovery_interval: recovery_interval(recovery_interval_minutes),
-                pool_pages: pool_pages(memory_megabytes),
-                ..InstanceOptions::default()
-            },
-            running: None,
-            open: OpenDatabases::default(),
+            shared: Arc::new(Shared {
+                engine: Mutex::new(Engine {
+                    options,
+                    running: None,
+                }),
+                open: OpenDatabases::default(),
+                claims: Claims::default(),
+            }),
             patience: None,
         }
     }
 
+    fn engine(&self) -> MutexGuard<'_, Engine> {
+        let engine = self.shared.engine.lock();
+        engine.unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Applies a changed server option, also to databases that are already open.
-    pub(crate) fn set_recovery_interval(&mut self, minutes: i64) {
-        self.options.recovery_interval = recovery_interval(minutes);
-        if let Some(running) = &self.running {
-            let interval = self.options.recovery_interval;
+    pub(crate) fn set_recovery_interval(&self, minutes: i64) {
+        let mut engine = self.engine();
+        engine.options.recovery_interval = recovery_interval(minutes);
+        if let Some(running) = &engine.running {
+            let interval = engine.options.recovery_interval;
             running.instance.set_recovery_interval(interval);
         }
     }
 
-    fn running(&mut self) -> Result<&Running, Failure> {
-        if self.running.is_none() {
-            let options = self.options.clone();
+    fn running(&self) -> Result<Arc<Running>, Failure> {
+        let mut engine = self.engine();
+        if engine.running.is_none() {
+            let options = engine.options.clone();
             let instance = windlass_engine::Instance::new(options, Arc::new(RealFileSystem))?;
             let named = NamedDatabases::default();
             let vfs = format!("windlass-{}", NEXT_VFS.fetch_add(1, Ordering::Relaxed));
             windlass_vfs::linked::register(&vfs, Box::new(named.clone()))
                 .map_err(|error| Failure::from(table::engine_refused(error)))?;
-            self.running = Some(Running {
+            engine.running = Some(Arc::new(Running {
                 instance,
                 named,
                 vfs,
-            });
+            }));
         }
-        let running = self.running.as_ref();
+        let running = engine.running.clone();
         running.ok_or_else(|| table::internal_consistency().into())
     }
 
-    fn keep(&mut self, database: Arc<Database>) -> Result<Arc<Database>, Failure> {
+    fn keep(&self, database: Arc<Database>) -> Result<Arc<Database>, Failure> {
         let offered = self.running()?.named.add(Arc::clone(&database));
         offered.map_err(|error| Failure::from(table::engine_refused(error)))?;
         let name = database.name().to_lowercase();
-        self.open.map().insert(name, Arc::clone(&database));
+        let mut open = self.shared.open.map();
+        open.insert(name, Arc::clone(&database));
         Ok(database)
     }
 
     /// Creates a database whose files [`EngineDatabases::publish`] renames to their final names.
-    pub(crate) fn prepare(&mut self, request: &CreateDatabase) -> Result<NewDatabase, Failure> {
+    pub(crate) fn prepare(&self, request: &CreateDatabase) -> Result<NewDatabase, Failure> {
         Ok(self.running()?.instance.prepare_database(request)?)
     }
 
     /// Renames the files of a new database to their final names, and keeps it open.
-    pub(crate) fn publish(&mut self, new: NewDatabase) -> Result<Arc<Database>, Failure> {
+    pub(crate) fn publish(&self, new: NewDatabase) -> Result<Arc<Database>, Failure> {
         let published = self.running()?.instance.publish(new)?;
         self.keep(published)
     }
@@ -254,7 +318,7 @@ impl EngineDatabases {
     /// Creates a database from a SQLite file, which may be in use and does not change; see
     /// [`EngineDatabases::prepare`].
     pub(crate) fn import(
-        &mut self,
+        &self,
         source: &Path,
         request: &CreateDatabase,
         checksums: import_export::PageChecksums,
@@ -265,9 +329,10 @@ impl EngineDatabases {
     }
 
     /// Returns the database of a catalog entry; opens it if necessary.
-    pub(crate) fn database(&mut self, record: &DatabaseRecord) -> Result<Arc<Database>, Failure> {
+    pub(crate) fn database(&self, record: &DatabaseRecord) -> Result<Arc<Database>, Failure> {
         let name = record.name.to_lowercase();
-        let open = self.open.map().get(&name).map(Arc::clone);
+        let _claim = self.shared.claims.claim(&name);
+        let open = self.shared.open.map().get(&name).map(Arc::clone);
         if let Some(open) = open {
             if open.offline_reason().is_none() {
                 return Ok(open);
@@ -285,16 +350,22 @@ impl EngineDatabases {
             guid: record.family_guid,
             ..OpenDatabase::new(&record.name, log_path)
         };
-        self.open(&request)
+        self.open_claimed(&request)
     }
 
     /// Whether this process has the database of a catalog entry open.
     pub(crate) fn is_open(&self, record: &DatabaseRecord) -> bool {
-        self.open.map().contains_key(&record.name.to_lowercase())
+        let open = self.shared.open.map();
+        open.contains_key(&record.name.to_lowercase())
     }
 
     /// Opens a database that is not registered yet.
-    pub(crate) fn open(&mut self, request: &OpenDatabase) -> Result<Arc<Database>, Failure> {
+    pub(crate) fn open(&self, request: &OpenDatabase) -> Result<Arc<Database>, Failure> {
+        let _claim = self.shared.claims.claim(&request.name);
+        self.open_claimed(request)
+    }
+
+    fn open_claimed(&self, request: &OpenDatabase) -> Result<Arc<Database>, Failure> {
         if !request.log_path.exists() {
             // A restore was killed while it renamed its files.
             windlass_source::engine::complete(&request.log_path)?;
@@ -322,26 +393,21 @@ impl EngineDatabases {
         }
     }
 
-    /// Runs `work` and lets it wait for databases that another program has open.
-    pub(crate) fn waiting<T>(
-        &mut self,
-        limit: Duration,
-        cancel: Arc<AtomicBool>,
-        work: impl FnOnce(&mut Self) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        self.patience = Some(Patience { limit, cancel });
-        let result = work(self);
-        self.patience = None;
-        result
+    /// The same databases; opening one waits while another program has it open.
+    pub(crate) fn waiting(&self, limit: Duration, cancel: Arc<AtomicBool>) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            patience: Some(Patience { limit, cancel }),
+        }
     }
 
     /// The open databases, for views.
     pub(crate) fn open_databases(&self) -> OpenDatabases {
-        self.open.clone()
+        self.shared.open.clone()
     }
 
     /// The URI under which SQLite opens the database that [`EngineDatabases::database`] opened.
-    pub(crate) fn uri(&mut self, name: &str) -> Result<String, Failure> {
+    pub(crate) fn uri(&self, name: &str) -> Result<String, Failure> {
         let mut uri = String::from("file:");
         for byte in name.to_lowercase().bytes() {
             if byte.is_ascii_alphanumeric() {
@@ -355,15 +421,16 @@ impl EngineDatabases {
         Ok(uri)
     }
 
-    fn forget(&mut self, name: &str) -> Option<Arc<Database>> {
-        if let Some(running) = &self.running {
+    fn forget(&self, name: &str) -> Option<Arc<Database>> {
+        if let Some(running) = &self.engine().running {
             running.named.remove(name);
         }
-        self.open.map().remove(&name.to_lowercase())
+        self.shared.open.map().remove(&name.to_lowercase())
     }
 
     /// Closes a database, so that its files may be replaced or removed.
-    pub(crate) fn close(&mut self, name: &str) -> Result<(), Failure> {
+    pub(crate) fn close(&self, name: &str) -> Result<(), Failure> {
+        let _claim = self.shared.claims.claim(name);
         match self.forget(name) {
             Some(database) => Ok(database.close()?),
             None => Ok(()),
@@ -371,7 +438,7 @@ impl EngineDatabases {
     }
 }
 
-impl Drop for EngineDatabases {
+impl Drop for Shared {
     fn drop(&mut self) {
         for database in self.open.map().values() {
             // What could not be written is redone from the log at the next opening.

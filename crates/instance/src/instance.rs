@@ -19,6 +19,7 @@ use windlass_engine::{Database, LogIdentity};
 
 use crate::engine::{EngineDatabases, file_records};
 use crate::names::{Drives, absolute, logical_name};
+use crate::sessions::Sessions;
 use crate::tag::Tags;
 use crate::{Failure, Identity};
 
@@ -62,6 +63,7 @@ pub struct Instance {
     policy: RestorePolicy,
     pub(crate) service_key: Option<VaultKey>,
     pub(crate) engines: EngineDatabases,
+    sessions: Sessions,
 }
 
 /// Why a file that the log does not name stands against opening its database.
@@ -100,6 +102,34 @@ impl Instance {
         )
     }
 
+    /// The same instance for another session of this process: with a connection of its own to the catalog, and
+    /// the same engine databases. An instance without a folder has no other session.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn beside(&self) -> Result<Self, CatalogError> {
+        let catalog = match &self.folder {
+            Some(folder) => Catalog::open(folder)?,
+            None => Catalog::in_memory()?,
+        };
+        Ok(Self {
+            catalog,
+            folder: self.folder.clone(),
+            drives: self.drives.clone(),
+            identity: self.identity.clone(),
+            passing: Vec::new(),
+            policy: self.policy.clone(),
+            service_key: self.service_key.clone(),
+            engines: self.engines.clone(),
+            sessions: self.sessions.clone(),
+        })
+    }
+
+    /// The sessions of this process on the instance.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
     fn of(mut catalog: Catalog, folder: Option<PathBuf>) -> Result<Self, CatalogError> {
         catalog.restart()?;
         let mut drives = Drives::default();
@@ -118,6 +148,7 @@ impl Instance {
             policy: RestorePolicy::default(),
             service_key: None,
             engines: EngineDatabases::new(recovery_interval, memory),
+            sessions: Sessions::default(),
         })
     }
 

@@ -154,6 +154,15 @@ pub enum Event<'a> {
     Planned(&'a Plan),
     /// A long operation succeeded. Comes before its closing messages.
     Completed(Completed<'a>),
+    /// As [`Event::Planned`], from the server that ran it.
+    PlannedElsewhere(&'a str),
+    /// As [`Event::Completed`], rendered by the server that ran it.
+    Reported {
+        /// For people.
+        line: &'a str,
+        /// For programs.
+        json: &'a str,
+    },
 }
 
 /// Receives what statements yield, as it happens.
@@ -237,7 +246,12 @@ impl Sink for Collected {
                 }
             }
             Event::RowsAffected(count) => self.rows_affected.push(count),
-            Event::RowsEnd(_) | Event::Progress(_) | Event::Planned(_) | Event::Completed(_) => {}
+            Event::RowsEnd(_)
+            | Event::Progress(_)
+            | Event::Planned(_)
+            | Event::Completed(_)
+            | Event::PlannedElsewhere(_)
+            | Event::Reported { .. } => {}
         }
     }
 }

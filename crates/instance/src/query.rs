@@ -22,6 +22,7 @@ use windlass_catalog::Catalog;
 use crate::Failure;
 use crate::engine::OpenDatabases;
 use crate::message_of::os_error;
+use crate::sessions::{InUse, Sessions};
 use crate::tsql::bind::TEMPORARY;
 use crate::tsql::program::Program;
 
@@ -38,12 +39,16 @@ static SESSIONS: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct Queries {
     name: String,
     home: Home,
+    /// Keeps the current database from being dropped or replaced by other sessions.
+    in_use: Option<Arc<InUse>>,
     connection: Option<Connection>,
     /// Requested by `PRAGMA encoding`; has an effect only while the database is empty.
     encoding: Option<String>,
     depth: u32,
     /// Whether the transaction can only be rolled back.
     is_doomed: bool,
+    /// Whether the last transaction that ended was committed.
+    is_committed: bool,
     lock_timeout: Duration,
     /// What the connection's functions compute.
     pub(crate) program: Program,
@@ -52,6 +57,7 @@ pub(crate) struct Queries {
     temporary_uri: String,
     folder: Option<PathBuf>,
     engines: OpenDatabases,
+    sessions: Sessions,
     cancel: Arc<AtomicBool>,
 }
 
@@ -64,6 +70,14 @@ pub(crate) enum Home {
     File(PathBuf),
     /// In the page engine, under this URI.
     Engine(String),
+}
+
+/// A database that a session can make its current one.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) name: String,
+    pub(crate) home: Home,
+    pub(crate) in_use: Option<Arc<InUse>>,
 }
 
 impl std::fmt::Debug for Queries {
@@ -81,17 +95,21 @@ impl Queries {
     pub(crate) fn new(
         folder: Option<PathBuf>,
         engines: OpenDatabases,
+        sessions: Sessions,
         cancel: Arc<AtomicBool>,
     ) -> Self {
         Self {
             folder,
             engines,
+            sessions,
             name: "master".to_owned(),
             home: Home::System,
+            in_use: None,
             connection: None,
             encoding: None,
             depth: 0,
             is_doomed: false,
+            is_committed: false,
             lock_timeout: LOCK_TIMEOUT,
             program: Program::default(),
             temporary: None,
@@ -106,12 +124,13 @@ impl Queries {
     }
 
     /// Makes a database the current one. The caller has checked that no transaction is open.
-    pub(crate) fn use_database(&mut self, name: &str, home: Home) {
+    pub(crate) fn use_database(&mut self, place: Place) {
         self.connection = None;
         self.encoding = None;
         self.ended();
-        name.clone_into(&mut self.name);
-        self.home = home;
+        self.name = place.name;
+        self.home = place.home;
+        self.in_use = place.in_use;
     }
 
     /// Number of open `BEGIN TRANSACTION`.
@@ -164,8 +183,18 @@ impl Queries {
     }
 
     /// Where the session is, to return to.
-    pub(crate) fn place(&self) -> (String, Home) {
-        (self.name.clone(), self.home.clone())
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            name: self.name.clone(),
+            home: self.home.clone(),
+            in_use: self.in_use.clone(),
+        }
+    }
+
+    /// Drops the temporary tables.
+    pub(crate) fn forget_temporary(&mut self) {
+        self.connection = None;
+        self.temporary = None;
     }
 
     fn open(&mut self, catalog: &Catalog) -> Result<Connection, Failure> {
@@ -188,7 +217,15 @@ impl Queries {
             connection.pragma_update(None, "encoding", encoding)?;
         }
         let (folder, engines) = (self.folder.clone(), self.engines.clone());
-        views::show(&mut connection, catalog, folder, engines, &self.name)?;
+        let sessions = self.sessions.clone();
+        views::show(
+            &mut connection,
+            catalog,
+            folder,
+            engines,
+            sessions,
+            &self.name,
+        )?;
         let cancel = Arc::clone(&self.cancel);
         connection.progress_handler(
             STEPS_BETWEEN_LOOKS,
@@ -265,6 +302,7 @@ impl Queries {
 
     /// No transaction is open any more.
     fn ended(&mut self) {
+        self.is_committed &= self.depth == 0;
         self.depth = 0;
         self.is_doomed = false;
     }
@@ -276,6 +314,11 @@ impl Queries {
 
     pub(crate) fn is_doomed(&self) -> bool {
         self.is_doomed
+    }
+
+    /// Whether the last transaction that ended was rolled back, by whatever.
+    pub(crate) fn was_rolled_back(&self) -> bool {
+        !self.is_committed
     }
 
     /// `XACT_STATE()`
@@ -300,6 +343,7 @@ impl Queries {
         self.refuse_doomed()?;
         if self.depth == 0 {
             self.run(catalog, "BEGIN")?;
+            self.is_committed = false;
         }
         self.depth += 1;
         Ok(())
@@ -310,7 +354,10 @@ impl Queries {
         self.refuse_doomed()?;
         match self.depth {
             0 => return Err(table::commit_without_begin().into()),
-            1 => self.run(catalog, "COMMIT")?,
+            1 => {
+                self.run(catalog, "COMMIT")?;
+                self.is_committed = true;
+            }
             _ => {}
         }
         self.depth -= 1;

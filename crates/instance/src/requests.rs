@@ -17,6 +17,7 @@ use windlass_base::Moment;
 use windlass_pipeline::{StageCounters, Stages, TimesIn};
 
 use crate::Progress;
+use crate::sessions::Sessions;
 
 /// Folder within the instance's folder.
 const FOLDER: &str = "requests";
@@ -38,7 +39,12 @@ pub(crate) struct Announced {
 
 impl Announced {
     /// Announces that `command` starts on `database`.
-    pub(crate) fn begin(folder: Option<&Path>, command: &str, database: &str) -> Option<Self> {
+    pub(crate) fn begin(
+        folder: Option<&Path>,
+        session: u32,
+        command: &str,
+        database: &str,
+    ) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let folder = folder?.join(FOLDER);
         windlass_io::directory::create(&folder).ok()?;
@@ -53,7 +59,7 @@ impl Announced {
             file,
             path,
             head: json!({
-                "session_id": process,
+                "session_id": session,
                 "request_id": number - 1,
                 "start_time": Moment::now().0.to_string(),
                 "status": "running",
@@ -115,8 +121,66 @@ impl Drop for Announced {
     }
 }
 
-/// The requests running on an instance, as a JSON array ordered by session.
+/// The same, and the sessions of this process that run something else.
+pub(crate) fn with_sessions(folder: Option<&Path>, sessions: &Sessions) -> String {
+    let mut requests = announced(folder);
+    let own: Vec<Json> = sessions
+        .list()
+        .into_iter()
+        .filter(|listed| {
+            let number = u64::from(listed.number);
+            let is_announced = requests
+                .iter()
+                .any(|request| request["session_id"].as_u64() == Some(number));
+            listed.activity().is_running && !is_announced
+        })
+        .map(|listed| {
+            let activity = listed.activity();
+            json!({
+                "session_id": listed.number,
+                "request_id": 0,
+                "start_time": activity.request_at.to_string(),
+                "status": "running",
+                "command": "EXECUTE",
+                "database_name": activity.database,
+            })
+        })
+        .collect();
+    requests.extend(own);
+    Json::Array(requests).to_string()
+}
+
+/// The sessions of this process, and those of other processes that have announced a request, as a JSON array.
+pub(crate) fn sessions(folder: Option<&Path>, sessions: &Sessions) -> String {
+    let mut rows = sessions.rows();
+    for request in announced(folder) {
+        let number = &request["session_id"];
+        if rows.iter().any(|row| row["session_id"] == *number) {
+            continue;
+        }
+        rows.push(json!({
+            "session_id": number,
+            "login_time": request["start_time"],
+            "login_name": "",
+            "host_name": "",
+            "program_name": "",
+            "status": "running",
+            "last_request_start_time": request["start_time"],
+            "open_transaction_count": 0,
+            "database_name": request["database_name"],
+            "net_transport": "",
+        }));
+    }
+    Json::Array(rows).to_string()
+}
+
+/// The requests that programs have announced on an instance, as a JSON array ordered by session.
+#[cfg(test)]
 pub(crate) fn running(folder: Option<&Path>) -> String {
+    Json::Array(announced(folder)).to_string()
+}
+
+fn announced(folder: Option<&Path>) -> Vec<Json> {
     let entries = folder.and_then(|folder| std::fs::read_dir(folder.join(FOLDER)).ok());
     let mut requests: Vec<Json> = entries
         .into_iter()
@@ -130,7 +194,7 @@ pub(crate) fn running(folder: Option<&Path>) -> String {
             request["request_id"].as_u64(),
         )
     });
-    Json::Array(requests).to_string()
+    requests
 }
 
 fn read(path: &Path) -> Option<Json> {
@@ -150,7 +214,8 @@ mod tests {
     #[test]
     fn a_running_request_is_seen_and_a_dead_one_is_cleared_away() {
         let folder = tempfile::tempdir().unwrap();
-        let mut request = Announced::begin(Some(folder.path()), "BACKUP DATABASE", "app").unwrap();
+        let mut request =
+            Announced::begin(Some(folder.path()), 51, "BACKUP DATABASE", "app").unwrap();
         let progress = Progress {
             database: "app".into(),
             operation: "BACKUP DATABASE",

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_base::{Message, Moment};
+use windlass_catalog::DatabaseState;
 use windlass_tsql::ast::Statement;
 use windlass_tsql::parser::parse_batch;
 use windlass_tsql::span::Spanned;
@@ -26,6 +27,7 @@ use crate::message_of::parse_message;
 use crate::operation::Trust;
 use crate::placed::{Placed, located};
 use crate::query::Queries;
+use crate::sessions::{Client, Entry, InUse, Listed};
 use crate::tsql::flow::{Flow, Ran};
 use crate::{Environment, Failure, Identity, Instance, Sink, Value, Variables, Which, tsql};
 
@@ -44,6 +46,26 @@ pub enum BatchEnd {
     /// It asked for a session setting that there is not, and nothing of it ran. What follows in its script
     /// relies on that setting.
     Refused,
+}
+
+/// A session in another process, which runs the batches of one here: a server owns the instance.
+pub trait Elsewhere: std::fmt::Debug + Send {
+    /// Runs a batch there; sets of `cancel` cancel it.
+    fn execute(
+        &mut self,
+        text: &str,
+        first_line: u32,
+        cancel: &AtomicBool,
+        sink: &mut dyn Sink,
+    ) -> BatchEnd;
+
+    /// Its current database.
+    fn database(&self) -> &str;
+
+    fn is_in_transaction(&self) -> bool;
+
+    /// Its number.
+    fn session(&self) -> u32;
 }
 
 /// A session on an instance.
@@ -78,6 +100,10 @@ pub struct Session {
     /// What retention believes of the backups that stay.
     trust: Trust,
     is_rehearsal: bool,
+    /// Its place in the list of sessions.
+    entry: Entry,
+    /// Where its batches run, if not here.
+    elsewhere: Option<Box<dyn Elsewhere>>,
     /// How many more statements may run, if only those may that touch no files.
     pub(crate) steps_left: Option<u32>,
 }
@@ -92,6 +118,10 @@ pub(crate) struct Settings {
     pub(crate) lock_timeout: Option<Duration>,
     /// `SET XACT_ABORT ON`
     pub(crate) aborts_transactions: bool,
+    /// `SET IMPLICIT_TRANSACTIONS ON`
+    pub(crate) begins_transactions: bool,
+    /// `SET CURSOR_CLOSE_ON_COMMIT ON`
+    pub(crate) closes_cursors: bool,
     /// `SET NOEXEC ON`
     pub(crate) skips_statements: bool,
     /// `DBCC TRACEON (3004)`: backups of the page engine print their phases.
@@ -112,11 +142,27 @@ impl Settings {
 impl Session {
     /// Creates a session whose current database is `master`.
     pub fn new(instance: Instance) -> Self {
+        let identity = instance.identity();
+        let client = Client {
+            host: identity.machine.clone(),
+            program: crate::PRODUCT.to_owned(),
+            process: std::process::id(),
+            ..Client::default()
+        };
+        Self::of_client(instance, client)
+    }
+
+    /// Creates a session for a client of a server.
+    pub fn of_client(instance: Instance, client: Client) -> Self {
         let cancel = Arc::new(AtomicBool::new(false));
+        let entry = instance.sessions().enter(client, &cancel);
         Self {
+            entry,
+            elsewhere: None,
             queries: Queries::new(
                 instance.folder().map(Path::to_owned),
                 instance.engines.open_databases(),
+                instance.sessions().clone(),
                 Arc::clone(&cancel),
             ),
             instance,
@@ -140,6 +186,80 @@ impl Session {
             is_rehearsal: false,
             steps_left: None,
         }
+    }
+
+    /// Its place in the list of sessions.
+    pub fn listed(&self) -> &Arc<Listed> {
+        self.entry.listed()
+    }
+
+    /// Its number, `@@SPID`.
+    pub fn number(&self) -> u32 {
+        self.entry.number()
+    }
+
+    /// Uses a database beside other sessions for as long as the value lives.
+    ///
+    /// # Errors
+    /// 952 if another session is about to replace or drop it.
+    pub(crate) fn use_beside(&self, database: &str) -> Result<InUse, Failure> {
+        let shared = self.instance.sessions().share(self.number(), database);
+        shared.ok_or_else(|| Failure::from(table::database_in_transition(database)))
+    }
+
+    /// Keeps all other sessions away from a database for as long as the value lives; `None` if one uses it.
+    pub(crate) fn use_alone(&self, database: &str) -> Option<InUse> {
+        self.instance.sessions().exclude(self.number(), database)
+    }
+
+    /// Opens all databases of the page engine that are online, and keeps them open; returns those that could not
+    /// be opened.
+    pub fn open_engine_databases(&mut self) -> Vec<(String, Failure)> {
+        let databases = match self.instance.catalog().databases() {
+            Ok(databases) => databases,
+            Err(error) => return vec![(String::new(), error.into())],
+        };
+        let engines = databases
+            .into_iter()
+            .filter(|record| record.log_path.is_some() && record.state == DatabaseState::Online);
+        engines
+            .filter_map(|record| {
+                let opened = self.instance.engine(&record);
+                opened.err().map(|failure| (record.name, failure))
+            })
+            .collect()
+    }
+
+    /// Ends the session; the instance goes on.
+    pub fn into_instance(self) -> Instance {
+        self.instance
+    }
+
+    /// Whether a transaction is open.
+    pub fn is_in_transaction(&self) -> bool {
+        self.queries.is_in_transaction()
+    }
+
+    /// Whether the last transaction that ended was rolled back.
+    pub fn was_rolled_back(&self) -> bool {
+        self.queries.was_rolled_back()
+    }
+
+    /// The value of a variable after a batch; `None` if it has none of that name.
+    pub fn variable_value(&self, name: &str) -> Option<Value> {
+        self.variables.value(name).ok()
+    }
+
+    /// Puts the session back to its state after login: settings, variables, `#temp` tables, cursors. An open
+    /// transaction is rolled back.
+    pub fn reset(&mut self) {
+        self.queries.roll_back_all();
+        self.queries.forget_temporary();
+        self.settings = Settings::default();
+        self.variables.clear();
+        self.cursors = tsql::cursor::Cursors::default();
+        self.last_error = 0;
+        self.row_count = 0;
     }
 
     /// Makes BACKUP, RESTORE and VERIFYONLY only report what they would do. The session must be on
@@ -183,7 +303,20 @@ impl Session {
     }
 
     pub fn current_database(&self) -> &str {
-        self.queries.database_name()
+        match &self.elsewhere {
+            Some(elsewhere) => elsewhere.database(),
+            None => self.queries.database_name(),
+        }
+    }
+
+    /// Runs the batches of this session in another process from now on.
+    pub fn run_elsewhere(&mut self, elsewhere: Box<dyn Elsewhere>) {
+        self.elsewhere = Some(elsewhere);
+    }
+
+    /// Whether its batches run in another process.
+    pub fn is_elsewhere(&self) -> bool {
+        self.elsewhere.is_some()
     }
 
     /// Setting the flag stops the running statement; it stays set until cleared.
@@ -197,6 +330,37 @@ impl Session {
 
     /// Executes a batch. `first_line` is the line of the script on which `text` starts.
     pub fn execute_batch(&mut self, text: &str, first_line: u32, sink: &mut dyn Sink) -> BatchEnd {
+        self.execute_batch_with(text, first_line, Variables::default(), sink)
+    }
+
+    /// Executes a batch that begins with variables; [`Session::variable`] returns their values afterwards.
+    pub fn execute_batch_with(
+        &mut self,
+        text: &str,
+        first_line: u32,
+        variables: Variables,
+        sink: &mut dyn Sink,
+    ) -> BatchEnd {
+        if let Some(elsewhere) = &mut self.elsewhere {
+            return elsewhere.execute(text, first_line, &self.cancel, sink);
+        }
+        self.variables = variables;
+        self.listed().change(|activity| {
+            activity.is_running = true;
+            activity.requests += 1;
+            activity.request_at = Moment::now().0;
+        });
+        let end = self.run_batch(text, first_line, sink);
+        let in_transaction = self.queries.is_in_transaction();
+        self.listed().change(|activity| {
+            activity.is_running = false;
+            activity.in_transaction = in_transaction;
+            activity.ended_at = Moment::now().0;
+        });
+        end
+    }
+
+    fn run_batch(&mut self, text: &str, first_line: u32, sink: &mut dyn Sink) -> BatchEnd {
         let statements = match parse_batch(text) {
             Ok(statements) => statements,
             Err(error) => {
@@ -217,7 +381,6 @@ impl Session {
                 false => BatchEnd::Failed,
             };
         }
-        self.variables.clear();
         let mut end = self.execute_statements(&statements, first_line, sink);
         if self.end_doomed(sink) {
             end = BatchEnd::Failed;
@@ -299,10 +462,13 @@ impl Session {
         let procedure = self.procedure.take();
         let ran = self.execute_scope(&statements, variables, sink);
         self.procedure = procedure;
-        if !self.queries.database_name().eq_ignore_ascii_case(&place.0)
+        if !self
+            .queries
+            .database_name()
+            .eq_ignore_ascii_case(&place.name)
             && !self.queries.is_in_transaction()
         {
-            self.queries.use_database(&place.0, place.1);
+            self.queries.use_database(place);
         }
         // Outside of TRY, inner failures have already been reported.
         let ran = ran?;
@@ -420,7 +586,11 @@ impl Session {
 
     /// Ends the session: rolls back an open transaction and reports that.
     pub fn close(mut self, sink: &mut dyn Sink) {
-        if self.queries.roll_back_all() {
+        let is_open = self
+            .elsewhere
+            .as_ref()
+            .map(|there| there.is_in_transaction());
+        if is_open.unwrap_or_else(|| self.queries.roll_back_all()) {
             sink.message(table::transaction_left_open());
         }
     }
@@ -477,7 +647,7 @@ impl Session {
             "@@VERSION" => Value::Text(Identity::version_text()),
             "@@SERVERNAME" => Value::text(&identity.server),
             "@@SERVICENAME" => Value::text(identity.instance.as_deref().unwrap_or("WINDLASS")),
-            "@@SPID" => Value::Integer(i64::from(std::process::id())),
+            "@@SPID" => Value::Integer(i64::from(self.number())),
             "@@MAX_PRECISION" => Value::Integer(38),
             "@@DATEFIRST" => Value::Integer(7),
             "@@LANGUAGE" => Value::text("us_english"),

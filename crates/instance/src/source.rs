@@ -89,8 +89,8 @@ impl Session {
             let limit = self.settings.lock_timeout.unwrap_or_default();
             let cancel = self.cancel_flag();
             self.instance.refuse_forgotten_files(record)?;
-            let engines = &mut self.instance.engines;
-            let database = engines.waiting(limit, cancel, |engines| engines.database(record))?;
+            let engines = self.instance.engines.waiting(limit, cancel);
+            let database = engines.database(record)?;
             if let Err(error) = self.instance.note_files(record, &database) {
                 tracing::warn!("the files of '{}' were not noted: {error}", record.name);
             }

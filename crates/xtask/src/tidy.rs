@@ -50,6 +50,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "source",
         ],
     ),
+    ("server", &["base", "instance", "io", "tds"]),
     ("catalog", &["base", "io"]),
     (
         "instance",

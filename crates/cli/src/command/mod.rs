@@ -11,6 +11,7 @@ pub(crate) mod prompt;
 pub(crate) mod rekey;
 pub(crate) mod repack;
 pub(crate) mod restore;
+pub(crate) mod serve;
 pub(crate) mod signing_key;
 pub(crate) mod sql;
 mod sqlcmd;
@@ -27,6 +28,7 @@ use windlass_device::DeviceAddress;
 use windlass_instance::operation::DeviceName;
 use windlass_instance::{BatchEnd, Failure, Instance, Session};
 use windlass_io::queue::{IoMethodChoice, ring_refusal};
+use windlass_server::LocalClient;
 
 use crate::args::Common;
 use crate::output::{Console, message_line};
@@ -138,6 +140,29 @@ pub(crate) fn try_session(is_dry_run: bool, common: &Common) -> Result<Session, 
     let session = Session::new(open(common)?);
     crate::cancel::watch(&session.cancel_flag());
     Ok(session)
+}
+
+/// Lets the server of the instance run the session's batches, if there is one; false if it does not answer as it
+/// should, which is reported.
+pub(crate) fn through_server(session: &mut Session, program: &str) -> bool {
+    let instance = session.instance();
+    let Some(folder) = instance.folder() else {
+        return true;
+    };
+    match LocalClient::connect(folder, program, instance.identity()) {
+        Ok(None) => true,
+        Ok(Some(client)) => {
+            session.run_elsewhere(Box::new(client));
+            true
+        }
+        Err(error) => {
+            message_line(&format!(
+                "error: the server of the instance in {}: {error}",
+                folder.display()
+            ));
+            false
+        }
+    }
 }
 
 fn with_drives(mut instance: Instance, common: &Common) -> Instance {

@@ -38,6 +38,10 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
     if let Err(reason) = check_names(session.instance().identity(), arguments) {
         return misused(&reason);
     }
+    // Files that are attached for one run are this process's own.
+    if arguments.attach.is_empty() && !super::through_server(&mut session, "windlass sql") {
+        return Outcome::Failed;
+    }
     if !prepare(&mut session, arguments, &mut console) {
         return Outcome::Failed;
     }

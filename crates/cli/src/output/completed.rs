@@ -10,6 +10,19 @@ use windlass_pipeline::{
     Adapted, BackupReport, FileRanges, Plan, Probe, ReadReport, Stage, StageCounters, Stages,
     TimesIn, Way,
 };
+use windlass_server::Rendered;
+
+/// A report as a server sends it to a command.
+pub(crate) fn rendered(completed: Completed<'_>) -> Rendered {
+    let rehearsed = match completed {
+        Completed::Rehearsal(rehearsal) => Some(rehearsal.lines().join("\n")),
+        _ => None,
+    };
+    Rendered {
+        line: rehearsed.unwrap_or_else(|| line(completed)),
+        json: object(completed).to_string(),
+    }
+}
 
 /// One line for people.
 pub(super) fn line(completed: Completed<'_>) -> String {

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use windlass_base::Message;
 use windlass_instance::{Column, Completed, Event, Progress, Sink, Value};
-use windlass_pipeline::Plan;
 
 use super::progress::Bar;
 use super::table::{Style, Table, print_vertical};
@@ -220,9 +219,21 @@ impl Console {
         }
     }
 
-    fn planned(&mut self, plan: &Plan) {
+    fn planned(&mut self, plan: &str) {
         if self.prints_plan && !self.is_json {
-            self.bar.aside(|| message_text(plan.to_string().trim_end()));
+            self.bar.aside(|| message_text(plan.trim_end()));
+        }
+    }
+
+    /// A report that a server has rendered.
+    fn reported(&mut self, line: &str, json: &str) {
+        self.bar.clear();
+        if self.is_json {
+            result_json(json);
+        } else if self.summarizes && self.is_script {
+            message_line(line);
+        } else if self.summarizes {
+            result_line(line);
         }
     }
 
@@ -256,8 +267,10 @@ impl Sink for Console {
             Event::RowsEnd(count) => self.rows_end(count),
             Event::RowsAffected(count) => self.rows_affected(count),
             Event::Progress(progress) => self.progress(progress),
-            Event::Planned(plan) => self.planned(plan),
+            Event::Planned(plan) => self.planned(&plan.to_string()),
             Event::Completed(completed) => self.completed(completed),
+            Event::Reported { line, json } => self.reported(line, json),
+            Event::PlannedElsewhere(plan) => self.planned(plan),
         }
     }
 }

@@ -7,6 +7,7 @@ mod json;
 mod progress;
 mod table;
 
+pub(crate) use completed::rendered;
 pub(crate) use console::{Console, Layout};
 pub(crate) use door::{
     finish, message_json, message_line, message_text, printed, result_bytes, result_json,

@@ -62,6 +62,7 @@ mod same_database;
 mod scripting;
 mod server_options;
 mod service;
+mod serving;
 mod signing;
 mod sqlbackup;
 mod sqlbackup_options;

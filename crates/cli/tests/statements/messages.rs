@@ -209,7 +209,7 @@ fn what_is_not_built_is_refused_and_not_ignored() {
         "ALTER DATABASE app SET RECOVERY FULL",
         "ALTER SERVER CONFIGURATION SET HARDWARE_OFFLOAD = ON (ACCELERATOR = QAT)",
         "BACKUP GROUP app, other TO DISK = 'd:\\x' WITH METADATA_ONLY",
-        "SET IMPLICIT_TRANSACTIONS ON",
+        "SET PARSEONLY ON",
     ] {
         gives(statement, &[50005]);
     }

@@ -12,7 +12,6 @@ const LIMITS: &[&str] = &[
     "SET FMTONLY ON",
     "SET SHOWPLAN_ALL ON",
     "SET SHOWPLAN_TEXT ON",
-    "SET IMPLICIT_TRANSACTIONS ON",
     "SET DATEFORMAT dmy",
     "SET LANGUAGE British",
     "SET LANGUAGE 'British'",
@@ -114,4 +113,32 @@ GO",
     );
     assert!(run.results().is_empty(), "{}", run.out);
     assert_eq!(rows(&place.path("app.db")), 399);
+}
+
+#[test]
+fn implicit_transactions_begin_with_the_first_change_and_close_cursors() {
+    let place = Place::new();
+    let run = place.sql(
+        "USE app
+SET IMPLICIT_TRANSACTIONS, CURSOR_CLOSE_ON_COMMIT ON
+SELECT 1
+PRINT @@TRANCOUNT
+DECLARE c CURSOR GLOBAL FOR SELECT name FROM sys.databases
+OPEN c
+CREATE TABLE made (a int)
+PRINT @@TRANCOUNT
+ROLLBACK
+PRINT CURSOR_STATUS('global', 'c')
+PRINT ISNULL(OBJECT_ID('made'), 0)
+SET IMPLICIT_TRANSACTIONS OFF
+CREATE TABLE made (a int)
+PRINT @@TRANCOUNT",
+    );
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let printed: Vec<&str> = run
+        .err
+        .lines()
+        .filter(|line| line.parse::<i32>().is_ok())
+        .collect();
+    assert_eq!(printed, ["0", "1", "-1", "0", "0"], "{}", run.err);
 }

@@ -154,6 +154,7 @@ pub(crate) fn check_database(
     depth: Depth,
     sink: &mut dyn Sink,
 ) -> Result<Vec<String>, Failure> {
+    let _in_use = session.use_beside(&record.name)?;
     let findings = match of_engine(session, record, depth)? {
         Some(checked) => checked.findings,
         None => of_file(session, record, depth, sink)?,

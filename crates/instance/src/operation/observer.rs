@@ -75,6 +75,7 @@ impl<'a> Watch<'a> {
             traces_buffers: session.settings.traces_buffers && session.settings.tells_traces,
             announced: Mutex::new(Announced::begin(
                 session.instance.folder(),
+                session.number(),
                 operation,
                 database,
             )),

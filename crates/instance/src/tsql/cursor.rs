@@ -56,6 +56,13 @@ impl Cursors {
         self.by_name.extend(outer);
     }
 
+    /// Closes all open cursors.
+    pub(crate) fn close_all(&mut self) {
+        for cursor in self.by_name.values_mut() {
+            cursor.copy = None;
+        }
+    }
+
     fn named(&mut self, name: &str) -> Result<&mut Declared, Failure> {
         let found = self.by_name.get_mut(&name.to_lowercase());
         found.ok_or_else(|| table::cursor_unknown(name).into())

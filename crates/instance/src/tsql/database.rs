@@ -5,6 +5,7 @@
 //! unless a program has it open or another file has taken its name (see [`ownership`]).
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use windlass_base::Message;
 use windlass_base::message::table;
@@ -18,7 +19,8 @@ use crate::event_log::Entry;
 use crate::instance::{is_system_database, new_record};
 use crate::message_of::os_error;
 use crate::names::absolute;
-use crate::query::Home;
+use crate::query::{Home, Place};
+use crate::sessions::InUse;
 use crate::{Failure, Session, Sink};
 
 use super::engine;
@@ -34,25 +36,34 @@ pub(super) fn use_database(
         return Err(Failure::ending(table::not_in_transaction("USE")));
     }
     // The statements after a failed USE were meant for another database: the batch ends.
-    let (name, home) = location(session, name).map_err(|failure| Failure {
+    let place = location(session, name).map_err(|failure| Failure {
         batch: crate::AfterFailure::Ends,
         ..failure
     })?;
-    session.queries.use_database(&name, home);
+    let name = place.name.clone();
+    session.queries.use_database(place);
+    session
+        .listed()
+        .change(|activity| activity.database.clone_from(&name));
     sink.message(table::changed_database(&name));
     Ok(())
 }
 
 /// The name of a system database, or of one that is online, and its location for queries.
-pub(super) fn location(session: &mut Session, name: &str) -> Result<(String, Home), Failure> {
+pub(super) fn location(session: &mut Session, name: &str) -> Result<Place, Failure> {
     match is_system_database(name) {
-        true => Ok((name.to_ascii_lowercase(), Home::System)),
+        true => Ok(Place {
+            name: name.to_ascii_lowercase(),
+            home: Home::System,
+            in_use: None,
+        }),
         false => found(session, name),
     }
 }
 
 /// The name of a database that is online, and its location for queries.
-fn found(session: &mut Session, name: &str) -> Result<(String, Home), Failure> {
+fn found(session: &mut Session, name: &str) -> Result<Place, Failure> {
+    let in_use = session.use_beside(name)?;
     let record = usable(session, name)?;
     let home = if record.log_path.is_some() {
         session.instance.engine(&record)?;
@@ -60,7 +71,11 @@ fn found(session: &mut Session, name: &str) -> Result<(String, Home), Failure> {
     } else {
         Home::File(record.path)
     };
-    Ok((record.name, home))
+    Ok(Place {
+        name: record.name,
+        home,
+        in_use: Some(Arc::new(in_use)),
+    })
 }
 
 /// `CREATE DATABASE`
@@ -161,20 +176,24 @@ pub(super) fn detach(session: &mut Session, name: &str) -> Result<(), Failure> {
         .instance
         .database(name)?
         .ok_or_else(|| Failure::from(table::database_not_found_for_procedure(name)))?;
-    refuse_in_use(session, &record)?;
+    let _alone = refuse_in_use(session, &record)?;
     session.instance.forget(&record.name)?;
     Ok(())
 }
 
-fn refuse_in_use(session: &mut Session, record: &DatabaseRecord) -> Result<(), Failure> {
+/// Keeps others away from a database that is about to go, until the value is dropped.
+fn refuse_in_use(session: &mut Session, record: &DatabaseRecord) -> Result<InUse, Failure> {
     if session
         .current_database()
         .eq_ignore_ascii_case(&record.name)
     {
         return Err(table::drop_in_use(&record.name).into());
     }
+    let alone = session.use_alone(&record.name);
+    let alone = alone.ok_or_else(|| Failure::from(table::drop_in_use(&record.name)))?;
     session.queries.release(&record.path);
-    session.instance.engines.close(&record.name)
+    session.instance.engines.close(&record.name)?;
+    Ok(alone)
 }
 
 /// `DROP DATABASE`
@@ -198,6 +217,13 @@ impl Session {
     /// # Errors
     /// It does not exist, or it is not online.
     pub fn use_database(&mut self, name: &str, sink: &mut dyn Sink) -> Result<(), Failure> {
+        if self.is_elsewhere() {
+            let text = format!("USE [{}]", name.replace(']', "]]"));
+            return match self.execute_batch(&text, 1, sink) {
+                crate::BatchEnd::Clean => Ok(()),
+                _ => Err(Vec::new().into()),
+            };
+        }
         use_database(self, name, sink)
     }
 
@@ -232,7 +258,7 @@ fn drop_one(
             .instance
             .refuse_copy("DROP DATABASE", &record.name)?;
     }
-    refuse_in_use(session, &record)?;
+    let _alone = refuse_in_use(session, &record)?;
     let path = record.path.display();
     let notes = match (record.state, record.origin) {
         (DatabaseState::Restoring, _) if record.log_path.is_some() => {

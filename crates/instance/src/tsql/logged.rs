@@ -76,6 +76,7 @@ fn described(statement: &Statement) -> Entry {
         Statement::Reconfigure(_) => Entry::new("RECONFIGURE"),
         Statement::Dbcc(_) => Entry::new("DBCC"),
         Statement::Checkpoint { .. } => Entry::new("CHECKPOINT"),
+        Statement::Kill { .. } => Entry::new("KILL"),
         Statement::Use(name) => quiet("USE").on(name.text.clone()),
         Statement::Declare(_) | Statement::DeclareTable { .. } => quiet("DECLARE"),
         Statement::ExecuteText(_) => Entry::new("EXECUTE"),

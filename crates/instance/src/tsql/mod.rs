@@ -85,7 +85,10 @@ pub(crate) fn execute(
         Statement::WaitForDelay(delay) => script::wait_for(session, delay),
         Statement::Transaction(transaction) => script::transaction(session, transaction),
         Statement::Execute(execute) => procedure::execute(session, execute, sink),
-        Statement::Sql(sql) => query::execute(session, sql, sink),
+        Statement::Sql(sql) => {
+            script::begin_implicitly(session, sql)?;
+            query::execute(session, sql, sink)
+        }
         Statement::CreateMasterKey { password } => security::create_master_key(session, password),
         Statement::DropMasterKey => security::drop_master_key(session),
         Statement::CreateCertificate(create) => security::create(session, create),
@@ -101,6 +104,7 @@ pub(crate) fn execute(
             trace::execute(session, dbcc, sink);
             Ok(())
         }
+        Statement::Kill { session: number } => server::kill(session, number),
         Statement::AlterDatabase(alter) => engine::alter(session, alter, sink),
         Statement::Checkpoint { duration_seconds } => {
             engine::checkpoint(session, duration_seconds.as_ref(), sink)

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_tsql::ast::{
-    AssignmentOperator, Declaration, Expr, InfixOperator, SetOption, SetOptionValue, SetVariable,
-    Switch, Transaction, Value as Written,
+    AssignmentOperator, Body, Declaration, Expr, InfixOperator, SetOption, SetOptionValue,
+    SetVariable, Sql, SqlTree, Switch, Transaction, Value as Written,
 };
 use windlass_tsql::span::Spanned;
 
@@ -114,6 +114,8 @@ fn set_one(session: &mut Session, name: &str, value: &SetOptionValue) -> Result<
     match (name, value) {
         ("NOCOUNT", _) => session.settings.hides_counts = on,
         ("XACT_ABORT", _) => session.settings.aborts_transactions = on,
+        ("IMPLICIT_TRANSACTIONS", _) => session.settings.begins_transactions = on,
+        ("CURSOR_CLOSE_ON_COMMIT", _) => session.settings.closes_cursors = on,
         ("NOEXEC", _) => session.settings.skips_statements = on,
         ("LOCK_TIMEOUT", SetOptionValue::Value(value)) => {
             let millis = integer(&value_of(value, session)?)?;
@@ -139,6 +141,8 @@ pub(super) fn is_followed(name: &str, value: &SetOptionValue) -> bool {
             "NOCOUNT"
                 | "XACT_ABORT"
                 | "NOEXEC"
+                | "CURSOR_CLOSE_ON_COMMIT"
+                | "IMPLICIT_TRANSACTIONS"
                 | "ANSI_NULLS"
                 | "ANSI_PADDING"
                 | "ANSI_WARNINGS"
@@ -208,7 +212,38 @@ pub(super) fn transaction(session: &mut Session, transaction: &Transaction) -> R
             Err(table::marked_transaction_not_built().into())
         }
         Transaction::Begin { .. } => session.queries.begin(catalog),
-        Transaction::Commit { .. } => session.queries.commit(catalog),
-        Transaction::Rollback { .. } => session.queries.roll_back(catalog),
+        Transaction::Commit { .. } => {
+            session.queries.commit(catalog)?;
+            close_cursors(session);
+            Ok(())
+        }
+        Transaction::Rollback { .. } => {
+            session.queries.roll_back(catalog)?;
+            close_cursors(session);
+            Ok(())
+        }
+    }
+}
+
+/// With `SET IMPLICIT_TRANSACTIONS ON`, a statement that reads or changes tables begins a transaction if none is
+/// open. A SELECT of constants does not.
+pub(super) fn begin_implicitly(session: &mut Session, sql: &Sql) -> Result<(), Failure> {
+    let reads_nothing = match &sql.tree {
+        SqlTree::Query(query) => {
+            matches!(&query.body, Body::Select(select) if select.from.is_empty())
+        }
+        _ => false,
+    };
+    let is_due = session.settings.begins_transactions && !reads_nothing;
+    match is_due && !session.queries.is_in_transaction() {
+        true => session.queries.begin(session.instance.catalog()),
+        false => Ok(()),
+    }
+}
+
+/// With `SET CURSOR_CLOSE_ON_COMMIT ON`, cursors do not outlive the transaction.
+fn close_cursors(session: &mut Session) {
+    if session.settings.closes_cursors && session.queries.transaction_depth() == 0 {
+        session.cursors.close_all();
     }
 }

@@ -1,9 +1,12 @@
-//! RECONFIGURE and ALTER SERVER CONFIGURATION.
+//! RECONFIGURE, ALTER SERVER CONFIGURATION and KILL.
 
 use windlass_base::message::table;
 use windlass_catalog::ServerOption;
-use windlass_tsql::ast::{AcceleratorMode, AlterServerConfiguration, Reconfigure, Switch};
+use windlass_tsql::ast::{AcceleratorMode, AlterServerConfiguration, Reconfigure, Switch, Value};
+use windlass_tsql::span::Spanned;
 
+use crate::tsql::expression::integer;
+use crate::tsql::option::value_of;
 use crate::{Failure, Session, Sink};
 
 /// A longer recovery interval needs WITH OVERRIDE.
@@ -75,4 +78,20 @@ pub(super) fn alter(
     catalog.install(ServerOption::HardwareOffloadMode, mode)?;
     sink.message(table::accelerator_at_next_opening());
     Ok(())
+}
+
+/// `KILL`
+pub(super) fn kill(session: &mut Session, number: &Spanned<Value>) -> Result<(), Failure> {
+    let number = integer(&value_of(&number.node, session)?)?;
+    let found = u32::try_from(number)
+        .ok()
+        .and_then(|number| session.instance.sessions().find(number));
+    match found {
+        None => Err(table::no_such_process(number).into()),
+        Some(found) if found.number == session.number() => Err(table::kill_own().into()),
+        Some(found) => {
+            found.kill();
+            Ok(())
+        }
+    }
 }

@@ -22,7 +22,7 @@ impl Variables {
     ///
     /// # Errors
     /// A failed conversion.
-    pub(crate) fn declare(
+    pub fn declare(
         &mut self,
         name: &str,
         data_type: DataType,

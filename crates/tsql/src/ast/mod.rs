@@ -77,6 +77,11 @@ pub enum Statement {
         /// The requested duration of the checkpoint, in seconds.
         duration_seconds: Option<Spanned<Value>>,
     },
+    /// `KILL number`
+    Kill {
+        /// The session to end.
+        session: Spanned<Value>,
+    },
     /// `DBCC command ...`
     Dbcc(Dbcc),
     /// `WAITFOR DELAY 'hh:mm:ss'`

@@ -90,6 +90,7 @@ impl Parser<'_> {
             "EXEC" | "EXECUTE" => self.execute(),
             "RECONFIGURE" => self.reconfigure(),
             "CHECKPOINT" => self.checkpoint(),
+            "KILL" => self.kill(),
             "DBCC" => self.dbcc(),
             "WAITFOR" => self.wait_for(),
             "BEGIN" if !self.is_word_at(1, "TRAN") && !self.is_word_at(1, "TRANSACTION") => {

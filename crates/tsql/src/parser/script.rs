@@ -235,6 +235,23 @@ impl Parser<'_> {
         Ok(Statement::Checkpoint { duration_seconds })
     }
 
+    /// `KILL number [WITH STATUSONLY]`
+    pub(super) fn kill(&mut self) -> Result<Statement, ParseError> {
+        self.expect_word("KILL")?;
+        if self.kind() != Some(TokenKind::Integer) {
+            return Err(self.unexpected());
+        }
+        let session = self.spanned(Self::number_or_variable)?;
+        if self.accept_word("WITH") {
+            self.expect_word("STATUSONLY")?;
+            return Err(self.not_supported(
+                "KILL ... WITH STATUSONLY",
+                "A transaction is rolled back before KILL ends.",
+            ));
+        }
+        Ok(Statement::Kill { session })
+    }
+
     pub(super) fn wait_for(&mut self) -> Result<Statement, ParseError> {
         self.expect_word("WAITFOR")?;
         if !self.accept_word("DELAY") {

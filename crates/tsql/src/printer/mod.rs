@@ -56,6 +56,7 @@ impl Display for Statement {
             } => {
                 write!(f, "CHECKPOINT {}", duration.node)
             }
+            Self::Kill { session } => write!(f, "KILL {}", session.node),
             Self::Dbcc(statement) => statement.fmt(f),
             Self::WaitForDelay(delay) => write!(f, "WAITFOR DELAY {}", delay.node),
             Self::Transaction(statement) => statement.fmt(f),

@@ -153,6 +153,7 @@ impl BackupOperation<'_> {
         if self.session.is_rehearsal() {
             return self.rehearse(media, sink);
         }
+        let _in_use = self.session.use_beside(&self.record.name)?;
         let earlier = self.session.earlier(&self.record)?;
         let source = self.source(&media, earlier.last_lsn)?;
         let base = source.differential_base();

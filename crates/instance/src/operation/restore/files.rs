@@ -49,6 +49,8 @@ impl PartRestore<'_> {
         let name = self.reader.name;
         let numbers = numbers(names, &self.reader.opened.set, name)?;
         check_unused(self.session, name)?;
+        let alone = self.session.use_alone(name);
+        let _alone = alone.ok_or_else(|| Failure::from(table::exclusive_access()))?;
         let set = &self.reader.opened.set;
         self.check_owner(&numbers)?;
         let keys = self.reader.unlock_part(self.session)?;

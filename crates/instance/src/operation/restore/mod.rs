@@ -216,6 +216,8 @@ impl RestoreOperation<'_> {
             return self.rehearse(keys, &files, sink);
         }
         self.check_catalog()?;
+        let alone = self.session.use_alone(self.reader.name);
+        let _alone = alone.ok_or_else(|| Failure::from(table::exclusive_access()))?;
         self.kind.release(self.session, self.reader.name, &files)?;
         let target = self.kind.begin(&Wanted {
             session: self.session,

@@ -10,11 +10,12 @@
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-const TEXTS: [&str; 4] = [
+const TEXTS: [&str; 5] = [
     include_str!("databases.txt"),
     include_str!("files.txt"),
     include_str!("activity.txt"),
     include_str!("objects.txt"),
+    include_str!("sessions.txt"),
 ];
 
 /// A view of `sys`.

@@ -12,6 +12,7 @@ use windlass_tsql::ast::Statement;
 
 use super::storage::storage;
 use crate::engine::OpenDatabases;
+use crate::sessions::Sessions;
 use crate::{DataType, accelerator};
 
 /// Adds them to the catalog's connection of a session.
@@ -19,6 +20,7 @@ pub(super) fn add(
     reader: &Connection,
     folder: Option<PathBuf>,
     engines: OpenDatabases,
+    sessions: Sessions,
     database: &str,
 ) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8;
@@ -34,8 +36,12 @@ pub(super) fn add(
             context.get(2)?,
         ))
     })?;
-    let requests = move |_: &Context<'_>| Ok(crate::requests::running(folder.as_deref()));
+    let (own, place) = (sessions.clone(), folder.clone());
+    let requests =
+        move |_: &Context<'_>| Ok(crate::requests::with_sessions(folder.as_deref(), &own));
     reader.create_scalar_function("windlass_requests", 0, flags, requests)?;
+    let listed = move |_: &Context<'_>| Ok(crate::requests::sessions(place.as_deref(), &sessions));
+    reader.create_scalar_function("windlass_sessions", 0, flags, listed)?;
     let opened = Instant::now();
     let uptime = move |_: &Context<'_>| Ok(i64::try_from(opened.elapsed().as_millis()).ok());
     reader.create_scalar_function("windlass_uptime_ms", 0, flags, uptime)?;

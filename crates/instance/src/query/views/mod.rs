@@ -13,6 +13,7 @@ use windlass_vfs::lend::{self, LentColumn, LentTable};
 use self::definition::{View, views};
 use crate::Failure;
 use crate::engine::OpenDatabases;
+use crate::sessions::Sessions;
 
 /// The schema names of T-SQL's system databases.
 const SCHEMAS: &[&str] = &["sys", "msdb"];
@@ -23,10 +24,11 @@ pub(super) fn show(
     catalog: &Catalog,
     folder: Option<PathBuf>,
     engines: OpenDatabases,
+    sessions: Sessions,
     database: &str,
 ) -> Result<(), Failure> {
     let reader = catalog.reader()?;
-    function::add(&reader, folder, engines, database)?;
+    function::add(&reader, folder, engines, sessions, database)?;
     let mut lent: Vec<LentTable> = views()
         .iter()
         .filter(|view| !view.is_own)

@@ -158,12 +158,12 @@ pub(super) fn call(
     )?;
     let outer = session.queries.place();
     let depth = session.queries.transaction_depth();
-    if !database.eq_ignore_ascii_case(&outer.0) {
+    if !database.eq_ignore_ascii_case(&outer.name) {
         if session.queries.is_in_transaction() {
             return Err(table::not_in_transaction("EXECUTE in another database").into());
         }
-        let (name, home) = database::location(session, &database)?;
-        session.queries.use_database(&name, home);
+        let place = database::location(session, &database)?;
+        session.queries.use_database(place);
     }
     let name = session.procedure.replace(procedure.name.as_str().into());
     let ran = session.execute_scope(&definition.body, call.variables, sink);
@@ -171,10 +171,10 @@ pub(super) fn call(
     if !session
         .queries
         .database_name()
-        .eq_ignore_ascii_case(&outer.0)
+        .eq_ignore_ascii_case(&outer.name)
         && !session.queries.is_in_transaction()
     {
-        session.queries.use_database(&outer.0, outer.1);
+        session.queries.use_database(outer);
     }
     let ran = ran?;
     for (parameter, ty, variable) in call.outputs {

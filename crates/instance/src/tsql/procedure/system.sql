@@ -14,32 +14,28 @@ FROM sys.databases AS d LEFT JOIN sys.master_files AS f ON f.database_id = d.dat
 WHERE d.state = 0 GROUP BY d.name ORDER BY d.name
 GO
 CREATE PROCEDURE sp_who @loginame sysname = NULL AS
-SELECT w.spid, w.ecid, w.status, w.loginame, w.hostname, w.blk, w.dbname, w.cmd, w.request_id
-FROM (SELECT @@SPID AS spid, CAST(0 AS smallint) AS ecid, CAST('running' AS nchar(30)) AS status,
-             CAST(SUSER_SNAME() AS nvarchar(128)) AS loginame, CAST(HOST_NAME() AS nchar(128)) AS hostname,
-             CAST('0' AS char(5)) AS blk, CAST(DB_NAME() AS nvarchar(128)) AS dbname, CAST('EXECUTE' AS nchar(26)) AS cmd,
-             0 AS request_id
-      UNION ALL
-      SELECT session_id, 0, status, SUSER_SNAME(), HOST_NAME(), '0', database_name, command, request_id
-      FROM sys.dm_exec_requests) AS w
-WHERE @loginame IS NULL OR @loginame = 'active' OR @loginame = w.loginame OR @loginame = CAST(w.spid AS sysname)
-ORDER BY w.spid
+SELECT s.session_id AS spid, CAST(0 AS smallint) AS ecid, CAST(COALESCE(r.status, s.status) AS nchar(30)) AS status,
+       CAST(s.login_name AS nvarchar(128)) AS loginame, CAST(s.host_name AS nchar(128)) AS hostname,
+       CAST('0' AS char(5)) AS blk, CAST(s.database_name AS nvarchar(128)) AS dbname,
+       CAST(COALESCE(r.command, 'AWAITING COMMAND') AS nchar(26)) AS cmd, COALESCE(r.request_id, 0) AS request_id
+FROM sys.dm_exec_sessions AS s LEFT JOIN sys.dm_exec_requests AS r ON r.session_id = s.session_id
+WHERE @loginame IS NULL OR @loginame = 'active' AND s.status <> 'sleeping' OR @loginame = s.login_name
+      OR @loginame = CAST(s.session_id AS sysname)
+ORDER BY s.session_id
 GO
 CREATE PROCEDURE sp_who2 @loginame sysname = NULL AS
-SELECT CAST(w.spid AS char(10)) AS SPID, w.status AS Status, w.loginame AS Login, w.hostname AS HostName,
-       CAST('  .' AS char(5)) AS BlkBy, w.dbname AS DBName, w.cmd AS Command, w.cpu AS CPUTime,
-       CAST(NULL AS bigint) AS DiskIO, CONVERT(char(5), w.started, 1) + ' ' + CONVERT(char(8), w.started, 8) AS LastBatch,
-       w.program AS ProgramName, CAST(w.spid AS char(10)) AS SPID, w.request_id AS REQUESTID
-FROM (SELECT @@SPID AS spid, CAST('RUNNABLE' AS nvarchar(30)) AS status, CAST(SUSER_SNAME() AS nvarchar(128)) AS loginame,
-             CAST(HOST_NAME() AS nvarchar(128)) AS hostname, CAST(DB_NAME() AS nvarchar(128)) AS dbname,
-             CAST('EXECUTE' AS nvarchar(32)) AS cmd, CAST(NULL AS int) AS cpu, GETDATE() AS started,
-             CAST(APP_NAME() AS nvarchar(128)) AS program, 0 AS request_id
-      UNION ALL
-      SELECT session_id, UPPER(status), SUSER_SNAME(), HOST_NAME(), database_name, command, cpu_time, start_time,
-             APP_NAME(), request_id
-      FROM sys.dm_exec_requests) AS w
-WHERE @loginame IS NULL OR @loginame = 'active' OR @loginame = w.loginame OR @loginame = CAST(w.spid AS sysname)
-ORDER BY w.spid
+SELECT CAST(s.session_id AS char(10)) AS SPID, UPPER(COALESCE(r.status, s.status)) AS Status,
+       CAST(s.login_name AS nvarchar(128)) AS Login, CAST(s.host_name AS nvarchar(128)) AS HostName,
+       CAST('  .' AS char(5)) AS BlkBy, CAST(s.database_name AS nvarchar(128)) AS DBName,
+       CAST(COALESCE(r.command, 'AWAITING COMMAND') AS nvarchar(32)) AS Command, r.cpu_time AS CPUTime,
+       CAST(NULL AS bigint) AS DiskIO,
+       CONVERT(char(5), s.last_request_start_time, 1) + ' ' + CONVERT(char(8), s.last_request_start_time, 8) AS LastBatch,
+       CAST(s.program_name AS nvarchar(128)) AS ProgramName, CAST(s.session_id AS char(10)) AS SPID,
+       COALESCE(r.request_id, 0) AS REQUESTID
+FROM sys.dm_exec_sessions AS s LEFT JOIN sys.dm_exec_requests AS r ON r.session_id = s.session_id
+WHERE @loginame IS NULL OR @loginame = 'active' AND s.status <> 'sleeping' OR @loginame = s.login_name
+      OR @loginame = CAST(s.session_id AS sysname)
+ORDER BY s.session_id
 GO
 CREATE PROCEDURE sp_server_info @attribute_id int = NULL AS
 SELECT i.attribute_id, CAST(i.attribute_name AS varchar(60)) AS attribute_name, CAST(i.attribute_value AS varchar(255)) AS attribute_value

@@ -1,0 +1,46 @@
+//! `windlass serve`
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// The port of SQL Server.
+const TDS_DEFAULT: &str = "127.0.0.1:1433";
+
+const NOTES: &str = "\
+The server owns the databases of the page engine of its instance while it runs; clients connect with the
+drivers that SQL Server has (TDS 7.4 and 8.0), and on this machine through the socket windlass.sock in the
+instance's folder, without a password for the user whom the server runs as.
+
+SIGTERM and SIGINT end it: running requests get --patience, then they are cancelled. SIGHUP reads the
+certificate anew. Logins are made with CREATE LOGIN:
+
+  windlass sql --instance DIR -Q \"CREATE LOGIN ops WITH PASSWORD = '...'\"";
+
+/// `windlass serve`
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct ServeArguments {
+    /// Address and port for TDS; repeat for several. Port 0 picks a free one and says which
+    #[arg(long, value_name = "ADDRESS", default_value = TDS_DEFAULT)]
+    pub(crate) tds: Vec<SocketAddr>,
+    /// Listen only on the local socket
+    #[arg(long, conflicts_with = "tds")]
+    pub(crate) local_only: bool,
+    /// Accept clients that do not encrypt, on loopback addresses only
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// Certificate in PEM, with its chain [default: one that is made, server.pem in the instance's folder]
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// The certificate's private key in PEM
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub(crate) key: Option<PathBuf>,
+    /// How many clients may be connected at once
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub(crate) max_connections: usize,
+    /// How long running requests may go on when the server is asked to end, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub(crate) patience: u64,
+}

@@ -1,0 +1,110 @@
+//! `windlass serve`: an instance as a server.
+
+use std::time::Duration;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use windlass_base::message::table;
+use windlass_instance::{Instance, Session};
+use windlass_server::{Limits, Options, Protection, Server};
+
+use super::{Outcome, misused, open};
+use crate::args::{Common, ServeArguments};
+use crate::output::{Console, Layout, message_line, result_line};
+
+/// Runs the command.
+pub(crate) fn run(arguments: &ServeArguments, common: &Common) -> Outcome {
+    if common.instance.is_none() {
+        return misused("serve needs --instance DIR: the folder of the instance to serve");
+    }
+    let mut console = Console::new(common.json, Layout::Table);
+    let instance = match open(common) {
+        Ok(instance) => instance,
+        Err(messages) => {
+            for message in messages {
+                console.message(message);
+            }
+            return Outcome::Failed;
+        }
+    };
+    // Before the first client, so that no signal ends the server without its databases being closed.
+    let signals = match Signals::new([SIGTERM, SIGINT, SIGHUP]) {
+        Ok(signals) => signals,
+        Err(error) => return failed(&error),
+    };
+    let instance = recovered(instance, &mut console);
+    let server = match Server::start(instance, options(arguments)) {
+        Ok(server) => server,
+        Err(error) => return failed(&error),
+    };
+    announce(&server);
+    wait(&server, signals);
+    message_line("ending: no new clients; running requests may end");
+    crate::service::end("serve", "is ending");
+    let cancelled = server.stop(Duration::from_secs(arguments.patience));
+    if cancelled > 0 {
+        message_line(&format!("{cancelled} running requests were cancelled"));
+    }
+    message_line("ended: all databases are closed");
+    Outcome::Succeeded
+}
+
+fn failed(error: &dyn std::error::Error) -> Outcome {
+    message_line(&format!("error: {error}"));
+    Outcome::Failed
+}
+
+fn options(arguments: &ServeArguments) -> Options {
+    Options {
+        tds: match arguments.local_only {
+            true => Vec::new(),
+            false => arguments.tds.clone(),
+        },
+        protection: match arguments.plain {
+            true => Protection::Offered,
+            false => Protection::Required,
+        },
+        certificate: arguments.certificate.clone().zip(arguments.key.clone()),
+        limits: Limits {
+            connections: arguments.max_connections,
+            ..Limits::default()
+        },
+        render: crate::output::rendered,
+    }
+}
+
+/// Opens all databases of the page engine, which recovers those that a crash left.
+fn recovered(instance: Instance, console: &mut Console) -> Instance {
+    let mut session = Session::new(instance);
+    for (database, failure) in session.open_engine_databases() {
+        console.message(table::database_not_opened(database));
+        for message in failure.messages {
+            console.message(message);
+        }
+    }
+    session.into_instance()
+}
+
+fn announce(server: &Server) {
+    let addresses = server.addresses();
+    for address in &addresses.tds {
+        result_line(&format!("listening on {address} (TDS)"));
+    }
+    result_line(&format!(
+        "listening on {} (this user, without a password)",
+        addresses.socket.display()
+    ));
+}
+
+/// Waits for a signal to end.
+fn wait(server: &Server, mut signals: Signals) {
+    for signal in signals.forever() {
+        if signal != SIGHUP {
+            return;
+        }
+        match server.reload() {
+            Ok(()) => message_line("the certificate was read anew"),
+            Err(error) => message_line(&format!("error: {error}; the old certificate stays")),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! `windlass serve`, and the commands that go through it.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{Place, Run};
+
+/// A running server; killed when dropped.
+pub(crate) struct Served {
+    child: Child,
+    pub(crate) port: u16,
+}
+
+impl Served {
+    pub(crate) fn start(place: &Place, further: &[&str]) -> Self {
+        let instance = place.text("instance");
+        let mut arguments = vec!["serve", "--instance", &instance];
+        if !further.contains(&"--local-only") {
+            arguments.extend(["--tds", "127.0.0.1:0"]);
+        }
+        arguments.extend(further);
+        let mut child = place
+            .command(&arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the server starts");
+        let mut port = 0;
+        let out = BufReader::new(child.stdout.take().expect("its output"));
+        for line in out.lines() {
+            let line = line.expect("a line");
+            if let Some(address) = line.strip_suffix(" (TDS)") {
+                let digits = address.rsplit(':').next().expect("a port");
+                port = digits.parse().expect("a port");
+            }
+            if line.contains("windlass.sock") {
+                break;
+            }
+        }
+        Self { child, port }
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).expect("it is there");
+    }
+
+    /// Ends the server as a service manager does.
+    pub(crate) fn stop(mut self) -> Option<i32> {
+        self.signal(rustix::process::Signal::TERM);
+        self.child.wait().expect("it ends").code()
+    }
+
+    fn kill(mut self) {
+        self.child.kill().expect("it is there");
+        self.child.wait().expect("it ends");
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ended = self.child.kill();
+        let _ended = self.child.wait();
+    }
+}
+
+fn query(place: &Place, text: &str) -> Run {
+    let instance = place.text("instance");
+    place.run(&["sql", "--instance", &instance, "-h", "-1", "-W", "-Q", text])
+}
+
+#[track_caller]
+fn answer(place: &Place, text: &str) -> String {
+    let run = query(place, text);
+    assert_eq!(run.code, Some(0), "{text}\n{}\n{}", run.out, run.err);
+    run.out.trim().to_owned()
+}
+
+fn make(place: &Place) {
+    let (data, log) = (place.text("shop.mdf"), place.text("shop.ldf"));
+    let made = query(
+        place,
+        &format!(
+            "CREATE DATABASE shop ON (NAME = shop, FILENAME = '{data}') LOG ON (NAME = shop_log, FILENAME = '{log}')"
+        ),
+    );
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    answer(
+        place,
+        "USE shop; CREATE TABLE orders (id int PRIMARY KEY, note nvarchar(20))",
+    );
+}
+
+#[test]
+fn commands_go_through_the_server_that_owns_the_databases() {
+    let place = Place::new();
+    make(&place);
+    let server = Served::start(&place, &["--local-only"]);
+    answer(&place, "USE shop; INSERT orders VALUES (1, N'grün')");
+    // The server keeps the database open: another process could not.
+    assert_eq!(answer(&place, "USE shop; SELECT note FROM orders"), "grün");
+    let sessions = "SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE program_name = 'windlass sql'";
+    assert_eq!(answer(&place, sessions), "1");
+    let number: u32 = answer(&place, "SELECT @@SPID").parse().unwrap();
+    assert!((51..100).contains(&number), "{number}");
+    let media = place.text("shop.bak");
+    let made = query(
+        &place,
+        &format!("BACKUP DATABASE shop TO DISK = '{media}' WITH STATS = 50, CHECKSUM"),
+    );
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let told = made.out + &made.err;
+    assert!(told.contains("100 percent processed."), "{told}");
+    assert!(
+        told.contains("BACKUP DATABASE successfully processed"),
+        "{told}"
+    );
+    let refused = query(&place, "SELECT * FROM nosuch");
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.err.contains("Msg 208"), "{}", refused.err);
+    assert_eq!(server.stop(), Some(0));
+    assert!(!place.path("instance/windlass.sock").exists());
+    assert_eq!(answer(&place, "USE shop; SELECT COUNT(*) FROM orders"), "1");
+}
+
+#[test]
+fn the_output_is_that_of_a_command_of_its_own() {
+    let place = Place::new();
+    make(&place);
+    let script = "PRINT 'a'; SELECT 1 AS one, CAST(1.5 AS numeric(5, 2)) AS n, NULL AS z, GETDATE() - GETDATE() AS d
+        UNION ALL SELECT 2, 2, NULL, NULL; SELECT name FROM sys.databases ORDER BY name; RAISERROR ('x', 11, 2)
+        USE shop; INSERT orders VALUES (7, N'ä'); SELECT * FROM orders; DELETE orders";
+    let instance = place.text("instance");
+    let both = |arguments: &[&str]| {
+        let mut all = vec!["sql", "--instance", &instance, "-Q", script];
+        all.extend(arguments);
+        place.run(&all)
+    };
+    for arguments in [&[][..], &["--json"], &["--vertical"]] {
+        let alone = both(arguments);
+        let server = Served::start(&place, &["--local-only"]);
+        let served = both(arguments);
+        assert_eq!(server.stop(), Some(0));
+        assert_eq!(served.out, alone.out);
+        assert_eq!(served.err, alone.err);
+        assert_eq!(served.code, alone.code);
+    }
+}
+
+#[test]
+fn a_database_in_use_by_a_session_is_not_dropped_and_kill_ends_the_session() {
+    let place = Place::new();
+    make(&place);
+    let _server = Served::start(&place, &["--local-only"]);
+    let instance = place.text("instance");
+    let mut waiting = place
+        .command(&[
+            "sql",
+            "--instance",
+            &instance,
+            "-Q",
+            "USE shop; BEGIN TRAN; INSERT orders VALUES (9, 'x'); WAITFOR DELAY '00:10:00'",
+        ])
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let find = "SELECT MAX(session_id) FROM sys.dm_exec_sessions WHERE database_name = 'shop' AND status = 'running'";
+    let begun = Instant::now();
+    let number = loop {
+        let number = answer(&place, find);
+        if number != "NULL" {
+            break number;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    };
+    let refused = query(&place, "DROP DATABASE shop");
+    assert!(refused.err.contains("Msg 3702"), "{}", refused.err);
+    assert!(query(&place, "KILL 32000").err.contains("Msg 6106"));
+    assert!(query(&place, &format!("KILL {number}")).err.is_empty());
+    assert_eq!(waiting.wait().unwrap().code(), Some(1));
+    let begun = Instant::now();
+    while answer(&place, find) != "NULL" {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+    assert_eq!(answer(&place, "USE shop; SELECT COUNT(*) FROM orders"), "0");
+    assert_eq!(query(&place, "DROP DATABASE shop").code, Some(0));
+}
+
+#[test]
+fn a_second_server_is_refused_and_a_killed_one_is_succeeded() {
+    let place = Place::new();
+    make(&place);
+    let server = Served::start(&place, &["--local-only"]);
+    let instance = place.text("instance");
+    let second = place.run(&["serve", "--instance", &instance, "--local-only"]);
+    assert_eq!(second.code, Some(1));
+    assert!(second.err.contains("running already"), "{}", second.err);
+    answer(&place, "USE shop; INSERT orders VALUES (1, 'kept')");
+    server.kill();
+    let server = Served::start(&place, &["--local-only"]);
+    assert_eq!(answer(&place, "USE shop; SELECT note FROM orders"), "kept");
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn an_interrupt_cancels_what_runs_in_the_server() {
+    let place = Place::new();
+    let _server = Served::start(&place, &["--local-only"]);
+    let instance = place.text("instance");
+    let child = place
+        .command(&[
+            "sql",
+            "--instance",
+            &instance,
+            "-Q",
+            "PRINT 'begun'; WAITFOR DELAY '00:10:00'",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let running = "SELECT COUNT(*) FROM sys.dm_exec_requests WHERE session_id <> @@SPID";
+    let begun = Instant::now();
+    while answer(&place, running) != "1" {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ended = Run::of(&child.wait_with_output().unwrap());
+    assert_ne!(ended.code, Some(0), "{}", ended.err);
+    assert_eq!(answer(&place, running), "0");
+}

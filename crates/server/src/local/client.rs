@@ -1,0 +1,161 @@
+//! The client's side: a command's batches run in the server that owns its instance.
+
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+use windlass_base::message::table;
+use windlass_instance::{BatchEnd, Elsewhere, Identity, Sink};
+
+use super::event::replay;
+use super::{GREETING, VERSION};
+use crate::server::SOCKET_FILE;
+
+/// How often a waiting client looks whether it is cancelled.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// A connection to the server of an instance.
+#[derive(Debug)]
+pub struct LocalClient {
+    reader: BufReader<UnixStream>,
+    stream: UnixStream,
+    database: String,
+    in_transaction: bool,
+    session: u32,
+}
+
+impl LocalClient {
+    /// Connects to the server of the instance in `folder`; `None` if none runs.
+    ///
+    /// # Errors
+    /// A server that does not answer as it should.
+    pub fn connect(folder: &Path, program: &str, identity: &Identity) -> io::Result<Option<Self>> {
+        let stream = match UnixStream::connect(folder.join(SOCKET_FILE)) {
+            Ok(stream) => stream,
+            Err(error) => {
+                return match error.kind() {
+                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
+                    _ => Err(error),
+                };
+            }
+        };
+        let hello = json!({
+            "hello": VERSION,
+            "program": program,
+            "login": identity.user,
+            "host": identity.machine,
+            "process": std::process::id(),
+        });
+        { &stream }.write_all(&[GREETING])?;
+        { &stream }.write_all(format!("{hello}\n").as_bytes())?;
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let ready: Json = serde_json::from_str(&line).unwrap_or_default();
+        if let Some(reason) = ready["refused"].as_str() {
+            return Err(io::Error::other(reason.to_owned()));
+        }
+        if ready["ready"].as_u64() != Some(VERSION) {
+            return Err(io::Error::other("the server closed the connection"));
+        }
+        stream.set_read_timeout(Some(BETWEEN_LOOKS))?;
+        Ok(Some(Self {
+            reader,
+            stream,
+            database: ready["database"].as_str().unwrap_or_default().to_owned(),
+            in_transaction: false,
+            session: ready["session_id"]
+                .as_u64()
+                .and_then(|found| u32::try_from(found).ok())
+                .unwrap_or(0),
+        }))
+    }
+
+    fn run(
+        &mut self,
+        text: &str,
+        first_line: u32,
+        cancel: &AtomicBool,
+        sink: &mut dyn Sink,
+    ) -> io::Result<BatchEnd> {
+        let batch = json!({ "batch": text, "first_line": first_line });
+        { &self.stream }.write_all(format!("{batch}\n").as_bytes())?;
+        let mut has_cancelled = false;
+        let mut line = Vec::new();
+        loop {
+            match self.reader.read_until(b'\n', &mut line) {
+                Ok(0) => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::UnexpectedEof,
+                        "the server ended the session",
+                    ));
+                }
+                Ok(_) if line.ends_with(b"\n") => {}
+                Ok(_) => continue,
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock
+                            | io::ErrorKind::TimedOut
+                            | io::ErrorKind::Interrupted
+                    ) =>
+                {
+                    // What was read so far stays in the line.
+                    if cancel.load(Ordering::Relaxed) && !has_cancelled {
+                        has_cancelled = true;
+                        { &self.stream }.write_all(b"{\"cancel\": true}\n")?;
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            let json: Json = serde_json::from_slice(&line).map_err(io::Error::other)?;
+            line.clear();
+            if let Some(end) = json["end"].as_str() {
+                let database = json["database"].as_str().unwrap_or_default();
+                database.clone_into(&mut self.database);
+                self.in_transaction = json["in_transaction"].as_bool() == Some(true);
+                return Ok(match end {
+                    "clean" => BatchEnd::Clean,
+                    "refused" => BatchEnd::Refused,
+                    _ => BatchEnd::Failed,
+                });
+            }
+            replay(&json, sink)
+                .ok_or_else(|| io::Error::other("the server sent what is no event"))?;
+        }
+    }
+}
+
+impl Elsewhere for LocalClient {
+    fn execute(
+        &mut self,
+        text: &str,
+        first_line: u32,
+        cancel: &AtomicBool,
+        sink: &mut dyn Sink,
+    ) -> BatchEnd {
+        match self.run(text, first_line, cancel, sink) {
+            Ok(end) => end,
+            Err(error) => {
+                sink.message(table::server_lost(error));
+                BatchEnd::Failed
+            }
+        }
+    }
+
+    fn database(&self) -> &str {
+        &self.database
+    }
+
+    fn is_in_transaction(&self) -> bool {
+        self.in_transaction
+    }
+
+    fn session(&self) -> u32 {
+        self.session
+    }
+}

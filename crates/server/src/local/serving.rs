@@ -1,0 +1,199 @@
+//! The server's side: runs the batches of a command in a session of its own.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value as Json, json};
+use windlass_instance::{BatchEnd, Client, Event, Session, Sink};
+
+use super::VERSION;
+use super::event::{Render, line};
+use crate::listen::Context;
+
+/// Batches that may wait: a client sends the next one after the end of the one before.
+const WAITING: usize = 2;
+/// Progress comes at every chunk; a client needs to know it less often.
+const BETWEEN_PROGRESS: Duration = Duration::from_millis(100);
+/// Length of the first line.
+const HELLO_BYTES: u64 = 4096;
+
+/// Sends events as lines. A client that is gone cancels what runs.
+struct Lines<'a> {
+    stream: &'a UnixStream,
+    out: Vec<u8>,
+    render: Render,
+    progressed: Option<Instant>,
+    cancel: &'a AtomicBool,
+}
+
+/// Rows are sent together.
+const OUT_BYTES: usize = 32 << 10;
+
+impl Lines<'_> {
+    fn put(&mut self, line: &Json) {
+        // Writing to memory cannot fail.
+        let _ = writeln!(self.out, "{line}");
+    }
+
+    fn send(&mut self) {
+        if { self.stream }.write_all(&self.out).is_err() {
+            self.cancel.store(true, Ordering::Relaxed);
+        }
+        self.out.clear();
+    }
+}
+
+impl Sink for Lines<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Progress(progress) = &event {
+            let is_last = progress.done_bytes >= progress.total_bytes;
+            let is_due = |sent: Instant| sent.elapsed() >= BETWEEN_PROGRESS;
+            if !is_last && !self.progressed.is_none_or(is_due) {
+                return;
+            }
+            self.progressed = Some(Instant::now());
+        }
+        let is_row = matches!(event, Event::Row(_));
+        let text = line(&event, self.render);
+        self.put(&text);
+        if !is_row || self.out.len() >= OUT_BYTES {
+            self.send();
+        }
+    }
+}
+
+fn invalid(text: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+/// Serves a command until it goes. Its greeting has been read.
+///
+/// `is_own` tells whether the client is the server's user, or root: others use TDS, with a login.
+pub(crate) fn serve(stream: &UnixStream, is_own: bool, context: &Context) -> io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut first = String::new();
+    reader.by_ref().take(HELLO_BYTES).read_line(&mut first)?;
+    let hello: Json = serde_json::from_str(&first).map_err(io::Error::other)?;
+    if !is_own {
+        let line = json!({ "refused": "this socket is for the server's own user" });
+        return { stream }.write_all(format!("{line}\n").as_bytes());
+    }
+    if hello["hello"].as_u64() != Some(VERSION) {
+        let line = json!({ "refused": "the program is of another version than the server: restart the server" });
+        return { stream }.write_all(format!("{line}\n").as_bytes());
+    }
+    let text = |name: &str| hello[name].as_str().unwrap_or_default().to_owned();
+    let client = Client {
+        login: text("login"),
+        host: text("host"),
+        program: text("program"),
+        process: hello["process"]
+            .as_u64()
+            .and_then(|found| u32::try_from(found).ok())
+            .unwrap_or(0),
+        interface: "Windlass".to_owned(),
+        address: "<local machine>".to_owned(),
+        transport: "Named pipe",
+        is_encrypted: false,
+    };
+    let instance = context.beside()?;
+    let mut session = Session::of_client(instance, client);
+    stream.set_read_timeout(None)?;
+    stream.set_write_timeout(None)?;
+    context.logged_in();
+    let ready = json!({
+        "ready": VERSION,
+        "session_id": session.number(),
+        "database": session.current_database(),
+    });
+    { stream }.write_all(format!("{ready}\n").as_bytes())?;
+    let closing = stream.try_clone()?;
+    session.listed().on_kill(move || {
+        // It may be closed already.
+        let _ended = closing.shutdown(std::net::Shutdown::Both);
+    });
+    let cancel = session.cancel_flag();
+    let (sender, receiver) = sync_channel::<Json>(WAITING);
+    let limit = context.options.limits.request_bytes as u64;
+    let flag = Arc::clone(&cancel);
+    let thread = std::thread::Builder::new().name("local-reader".to_owned());
+    let reading = thread.spawn(move || {
+        if let Err(error) = read(&mut reader, limit, &sender, &flag) {
+            tracing::debug!(%error, "a command's connection ended");
+        }
+        flag.store(true, Ordering::Relaxed);
+    })?;
+    let render = context.options.render;
+    while let Ok(request) = receiver.recv() {
+        if session.listed().is_killed() {
+            break;
+        }
+        let mut lines = Lines {
+            stream,
+            out: Vec::new(),
+            render,
+            progressed: None,
+            cancel: &cancel,
+        };
+        let batch = request["batch"].as_str().unwrap_or_default();
+        let first_line = request["first_line"].as_u64().unwrap_or(1);
+        let first_line = u32::try_from(first_line).unwrap_or(1);
+        let end = session.execute_batch(batch, first_line, &mut lines);
+        lines.put(&json!({
+            "end": match end {
+                BatchEnd::Clean => "clean",
+                BatchEnd::Failed => "failed",
+                BatchEnd::Refused => "refused",
+            },
+            "database": session.current_database(),
+            "in_transaction": session.is_in_transaction(),
+        }));
+        lines.send();
+        cancel.store(false, Ordering::Relaxed);
+    }
+    let _ended = stream.shutdown(std::net::Shutdown::Both);
+    drop(receiver);
+    // It logs what went wrong by itself.
+    let _ended = reading.join();
+    session.close(&mut Silent);
+    Ok(())
+}
+
+struct Silent;
+
+impl Sink for Silent {
+    fn event(&mut self, _event: Event<'_>) {}
+}
+
+fn read(
+    reader: &mut BufReader<UnixStream>,
+    limit: u64,
+    sender: &SyncSender<Json>,
+    cancel: &AtomicBool,
+) -> io::Result<()> {
+    loop {
+        let mut text = String::new();
+        if reader.by_ref().take(limit).read_line(&mut text)? == 0 {
+            return Ok(());
+        }
+        if !text.ends_with('\n') {
+            return Err(invalid("a line that is too long, or cut short"));
+        }
+        let request: Json = serde_json::from_str(&text).map_err(io::Error::other)?;
+        if request["cancel"].as_bool() == Some(true) {
+            cancel.store(true, Ordering::Relaxed);
+            continue;
+        }
+        match sender.try_send(request) {
+            Ok(()) => {}
+            Err(TrySendError::Disconnected(_)) => return Ok(()),
+            Err(TrySendError::Full(_)) => {
+                return Err(invalid("batches without waiting for their ends"));
+            }
+        }
+    }
+}

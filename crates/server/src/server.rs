@@ -1,0 +1,215 @@
+//! A running server: its sockets, its end.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use windlass_instance::Instance;
+
+use crate::Error;
+use crate::certificate::{self, Certificate, Files};
+use crate::limits::Limits;
+use crate::listen::{Listener, Shared, accept};
+use crate::local::Render;
+use crate::wire::Protection;
+
+/// The local socket in an instance's folder.
+pub const SOCKET_FILE: &str = "windlass.sock";
+
+/// Pause while sessions end.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
+/// How a server listens.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where TDS is spoken over TCP; none for the local socket alone. Port 0 lets the system choose one.
+    pub tds: Vec<SocketAddr>,
+    pub protection: Protection,
+    /// Certificate (with its chain) and key in PEM; otherwise one is made.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    pub limits: Limits,
+    /// How reports are shown to Windlass' own commands.
+    pub render: Render,
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addresses {
+    pub tds: Vec<SocketAddr>,
+    pub socket: PathBuf,
+}
+
+/// A running server. Dropping it does not stop it: [`Server::stop`] does.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    files: Files,
+    folder: PathBuf,
+    addresses: Addresses,
+    threads: Vec<JoinHandle<()>>,
+    instance: Instance,
+}
+
+impl Server {
+    /// Starts to listen for clients of an instance that has a folder.
+    ///
+    /// # Errors
+    /// An address or socket that cannot be used, a certificate that cannot be read, and an instance that has a
+    /// server already.
+    pub fn start(instance: Instance, options: Options) -> Result<Self, Error> {
+        let folder = instance.folder().unwrap_or(Path::new(".")).to_owned();
+        if options.protection == Protection::Offered
+            && let Some(address) = options.tds.iter().find(|tds| !tds.ip().is_loopback())
+        {
+            return Err(Error::Unprotected { address: *address });
+        }
+        let files = match &options.certificate {
+            Some((certificate, key)) => Files {
+                certificate: certificate.clone(),
+                key: key.clone(),
+            },
+            None => certificate::made(&folder)?,
+        };
+        let certificate = Certificate::read(&files)?;
+        let socket = folder.join(SOCKET_FILE);
+        let mut listeners = vec![Listener::Local(listen_locally(&socket)?)];
+        let mut addresses = Addresses {
+            tds: Vec::new(),
+            socket,
+        };
+        for address in &options.tds {
+            let fails = |source| Error::Listen {
+                address: *address,
+                source,
+            };
+            let listener = TcpListener::bind(address).map_err(fails)?;
+            addresses.tds.push(listener.local_addr().map_err(fails)?);
+            listeners.push(Listener::Tcp(listener));
+        }
+        instance.sessions().serve();
+        let own = instance.beside().map_err(|error| Error::File {
+            path: folder.clone(),
+            source: std::io::Error::other(error),
+        })?;
+        let shared = Arc::new(Shared::new(options, own, certificate));
+        let mut threads = Vec::new();
+        for listener in listeners {
+            let shared = Arc::clone(&shared);
+            let started = std::thread::Builder::new()
+                .name("accept".to_owned())
+                .spawn(move || accept(&listener, &shared));
+            threads.push(started.map_err(|source| Error::File {
+                path: folder.clone(),
+                source,
+            })?);
+        }
+        Ok(Self {
+            shared,
+            files,
+            folder,
+            addresses,
+            threads,
+            instance,
+        })
+    }
+
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// The number of connected clients.
+    pub fn connections(&self) -> usize {
+        self.shared.connections()
+    }
+
+    /// Reads the certificate anew, for the connections that come; makes a new one if it is due.
+    ///
+    /// # Errors
+    /// A certificate that cannot be read: the old one stays.
+    pub fn reload(&self) -> Result<(), Error> {
+        if self.shared.options.certificate.is_none() {
+            certificate::made(&self.folder)?;
+        }
+        self.shared.set_certificate(Certificate::read(&self.files)?);
+        Ok(())
+    }
+
+    /// Ends the server: no new clients, the sessions end, and the databases close. Sessions that run a request may
+    /// end it within `patience`; then they are cancelled. Returns how many were.
+    pub fn stop(self, patience: Duration) -> usize {
+        self.shared.stop();
+        self.wake();
+        let sessions = self.instance.sessions().clone();
+        let begun = Instant::now();
+        let mut cancelled = 0;
+        let mut is_patient = true;
+        loop {
+            let listed = sessions.list();
+            if listed.is_empty() || self.shared.connections() == 0 {
+                break;
+            }
+            is_patient &= begun.elapsed() < patience;
+            for session in listed {
+                if session.is_killed() {
+                    continue;
+                }
+                let is_running = session.activity().is_running;
+                if is_running && is_patient {
+                    continue;
+                }
+                cancelled += usize::from(is_running);
+                session.kill();
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        for thread in self.threads {
+            // It logs what went wrong by itself.
+            let _ended = thread.join();
+        }
+        // The next server makes its own.
+        let _removed = std::fs::remove_file(&self.addresses.socket);
+        cancelled
+    }
+
+    /// Wakes up the threads that wait for clients.
+    fn wake(&self) {
+        for address in &self.addresses.tds {
+            let mut address = *address;
+            if address.ip().is_unspecified() {
+                address.set_ip(match address {
+                    SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+                    SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+                });
+            }
+            drop(TcpStream::connect_timeout(&address, Duration::from_secs(1)));
+        }
+        drop(UnixStream::connect(&self.addresses.socket));
+    }
+}
+
+/// Makes the local socket. One that nobody answers on was left by a server that died.
+fn listen_locally(path: &Path) -> Result<UnixListener, Error> {
+    let fails = |source| Error::Socket {
+        path: path.to_owned(),
+        source,
+    };
+    if UnixStream::connect(path).is_ok() {
+        return Err(Error::Running {
+            path: path.to_owned(),
+        });
+    }
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => {
+            std::fs::remove_file(path).map_err(fails)?;
+        }
+        _ => {}
+    }
+    let listener = UnixListener::bind(path).map_err(fails)?;
+    let own = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(path, own).map_err(fails)?;
+    Ok(listener)
+}

@@ -1,0 +1,285 @@
+//! Remote procedure calls: a call becomes a batch whose variables are the call's parameters.
+//!
+//! `sp_executesql` and the procedures for prepared statements run the text that they are given; every other name
+//! is executed as `EXEC name @parameter = @value`. So a call does what the same words in a batch do.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use windlass_base::message::table;
+use windlass_instance::{BatchEnd, DataType, Session, Value, Variables};
+use windlass_tds::answer::done;
+use windlass_tds::request::{Call, Parameter, Procedure};
+use windlass_tds::value::Value as Sent;
+
+use super::parameter::{data_type, returned, value};
+use super::reply::Reply;
+
+/// The variable of the return status.
+const STATUS: &str = "@windlass_return_status";
+
+/// A prepared statement.
+#[derive(Debug, Clone)]
+struct Prepared {
+    definition: Option<Parameter>,
+    text: Parameter,
+}
+
+/// The prepared statements of a session, by handle.
+#[derive(Debug)]
+pub(crate) struct Statements {
+    max: usize,
+    next: i32,
+    prepared: HashMap<i32, Prepared>,
+}
+
+impl Statements {
+    pub(crate) fn new(max: usize) -> Self {
+        Self {
+            max,
+            next: 1,
+            prepared: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.prepared.clear();
+    }
+
+    fn keep(&mut self, prepared: Prepared) -> Option<i32> {
+        if self.prepared.len() >= self.max {
+            return None;
+        }
+        let handle = self.next;
+        self.next = self.next.checked_add(1).unwrap_or(1);
+        self.prepared.insert(handle, prepared);
+        Some(handle)
+    }
+}
+
+/// What runs for a call.
+struct Words<'a> {
+    /// The procedure, as written in EXEC.
+    procedure: &'a str,
+    /// Its arguments, and for each the ordinal and parameter of the call that wants its value back.
+    arguments: Vec<(&'a Parameter, Option<u16>)>,
+    /// A handle that the call returns, for its first parameter.
+    handle: Option<(i32, &'a Parameter)>,
+}
+
+/// Runs a call and writes its answer, except for its DONE: returns the status of that.
+pub(crate) fn run(
+    call: &Call,
+    statements: &mut Statements,
+    session: &mut Session,
+    reply: &mut Reply<'_>,
+) -> u16 {
+    match prepare(call, statements) {
+        Err(message) => {
+            reply.message(&message);
+            done::ERROR
+        }
+        Ok(None) => {
+            reply.tokens().return_status(0);
+            0
+        }
+        Ok(Some(words)) => execute(&words, session, reply),
+    }
+}
+
+type Refused = Box<windlass_base::Message>;
+
+/// What to run; nothing for a call that only changes the list of prepared statements.
+fn prepare<'a>(
+    call: &'a Call,
+    statements: &'a mut Statements,
+) -> Result<Option<Words<'a>>, Refused> {
+    let parameters = &call.parameters;
+    let missing = |procedure: &str, name: &str| Box::new(table::parameter_missing(procedure, name));
+    let too_many = || Box::new(table::too_many_prepared());
+    let positional = |from: usize| {
+        let rest = parameters.iter().enumerate().skip(from);
+        rest.map(|(at, parameter)| (parameter, wanted(at, parameter)))
+    };
+    Ok(Some(match &call.procedure {
+        Procedure::Named(name) => Words {
+            procedure: name,
+            arguments: positional(0).collect(),
+            handle: None,
+        },
+        Procedure::ExecuteSql => Words {
+            procedure: "sp_executesql",
+            arguments: positional(0).collect(),
+            handle: None,
+        },
+        Procedure::Prepare | Procedure::PrepareExecute => {
+            let [handle, definition, text, ..] = parameters.as_slice() else {
+                return Err(missing("sp_prepexec", "@stmt"));
+            };
+            let prepared = Prepared {
+                definition: Some(definition.clone())
+                    .filter(|definition| !is_empty(&definition.value)),
+                text: text.clone(),
+            };
+            let kept = statements.keep(prepared).ok_or_else(too_many)?;
+            let is_run = call.procedure == Procedure::PrepareExecute;
+            let mut arguments = Vec::new();
+            if is_run {
+                arguments.push((text, None));
+                if !is_empty(&definition.value) {
+                    arguments.push((definition, None));
+                }
+                arguments.extend(positional(3));
+            }
+            Words {
+                procedure: if is_run { "sp_executesql" } else { "" },
+                arguments,
+                handle: Some((kept, handle)),
+            }
+        }
+        Procedure::Execute => {
+            let handle = parameters.first().map(|first| &first.value);
+            let Some(Sent::Integer(number)) = handle else {
+                return Err(missing("sp_execute", "@handle"));
+            };
+            let found = i32::try_from(*number)
+                .ok()
+                .and_then(|number| statements.prepared.get(&number));
+            let prepared = found.ok_or_else(|| Box::new(table::no_prepared(number)))?;
+            let mut arguments = vec![(&prepared.text, None)];
+            arguments.extend(prepared.definition.iter().map(|found| (found, None)));
+            arguments.extend(positional(1));
+            Words {
+                procedure: "sp_executesql",
+                arguments,
+                handle: None,
+            }
+        }
+        Procedure::Unprepare => {
+            if let Some(Sent::Integer(number)) = parameters.first().map(|first| &first.value) {
+                let number = i32::try_from(*number).unwrap_or(0);
+                statements.prepared.remove(&number);
+            }
+            return Ok(None);
+        }
+        Procedure::Cursor(_) => return Err(Box::new(table::api_cursor_not_supported())),
+    }))
+}
+
+fn is_empty(value: &Sent) -> bool {
+    match value {
+        Sent::Null => true,
+        Sent::Text(text) => text.trim().is_empty(),
+        _ => false,
+    }
+}
+
+fn wanted(at: usize, parameter: &Parameter) -> Option<u16> {
+    u16::try_from(at).ok().filter(|_| parameter.is_output)
+}
+
+/// Runs the words; the status bits for the DONE.
+fn execute(words: &Words<'_>, session: &mut Session, reply: &mut Reply<'_>) -> u16 {
+    let mut failed = 0;
+    let mut status = 0;
+    if !words.procedure.is_empty() {
+        let (text, variables) = match batch(words) {
+            Ok(found) => found,
+            Err(message) => {
+                reply.message(&message);
+                return done::ERROR;
+            }
+        };
+        let end = session.execute_batch_with(&text, 1, variables, reply);
+        if end != BatchEnd::Clean {
+            failed = done::ERROR;
+        }
+        status = match session.variable_value(STATUS) {
+            Some(Value::Integer(number)) => i32::try_from(number).unwrap_or(-1),
+            _ => 0,
+        };
+    }
+    let values: Vec<_> = words
+        .arguments
+        .iter()
+        .enumerate()
+        .filter_map(|(at, (parameter, ordinal))| {
+            let value = session.variable_value(&variable(at))?;
+            Some(((*ordinal)?, *parameter, value))
+        })
+        .collect();
+    let answer = reply.tokens();
+    answer.return_status(status);
+    if let Some((handle, parameter)) = words.handle {
+        let value = Sent::Integer(i64::from(handle));
+        // The type of a handle is the driver's own.
+        let _sent = answer.return_value(0, &parameter.name, parameter.data_type, &value);
+    }
+    for (ordinal, parameter, value) in values {
+        let value = returned(&value, parameter.data_type);
+        let name = &parameter.name;
+        if answer
+            .return_value(ordinal, name, parameter.data_type, &value)
+            .is_err()
+        {
+            // It cannot: the parameter has been converted to its type.
+            let _null = answer.return_value(ordinal, name, parameter.data_type, &Sent::Null);
+        }
+    }
+    failed
+}
+
+fn variable(at: usize) -> String {
+    format!("@windlass_{at}")
+}
+
+/// The batch for a call, and its variables.
+fn batch(words: &Words<'_>) -> Result<(String, Variables), Refused> {
+    let mut variables = Variables::default();
+    let declared = variables.declare(
+        STATUS,
+        DataType::Integer(windlass_instance::IntegerType::Int),
+        None,
+    );
+    declared.map_err(first)?;
+    let mut text = format!("EXEC {STATUS} = {}", words.procedure);
+    for (at, (parameter, ordinal)) in words.arguments.iter().enumerate() {
+        let separator = if at == 0 { " " } else { ", " };
+        text.push_str(separator);
+        let name = parameter.name.as_str();
+        if !name.is_empty() {
+            if !is_name(name) {
+                return Err(Box::new(table::syntax_near(name)));
+            }
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{name} = ");
+        }
+        if parameter.is_default {
+            text.push_str("DEFAULT");
+            continue;
+        }
+        let given =
+            value(parameter).ok_or_else(|| Box::new(table::value_does_not_fit_column(name, 0)))?;
+        let own = data_type(parameter.data_type);
+        variables
+            .declare(&variable(at), own, Some((given, own)))
+            .map_err(first)?;
+        text.push_str(&variable(at));
+        if ordinal.is_some() {
+            text.push_str(" OUTPUT");
+        }
+    }
+    Ok((text, variables))
+}
+
+fn first(failure: windlass_instance::Failure) -> Refused {
+    let message = failure.messages.into_iter().next();
+    Box::new(message.unwrap_or_else(table::internal_consistency))
+}
+
+fn is_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next() == Some('@')
+        && name.len() > 1
+        && letters.all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '@' | '#' | '$'))
+}
