@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use windlass_base::message::table;
 use windlass_base::{Message, Moment};
-use windlass_catalog::DatabaseState;
 use windlass_tsql::ast::Statement;
 use windlass_tsql::parser::parse_batch;
 use windlass_tsql::span::Spanned;
@@ -27,9 +26,9 @@ use crate::message_of::parse_message;
 use crate::operation::Trust;
 use crate::placed::{Placed, located};
 use crate::query::Queries;
-use crate::sessions::{Client, Entry, InUse, Listed};
+use crate::sessions::{Client, Entry};
 use crate::tsql::flow::{Flow, Ran};
-use crate::{Environment, Failure, Identity, Instance, Sink, Value, Variables, Which, tsql};
+use crate::{Elsewhere, Failure, Instance, Sink, Variables, tsql};
 
 /// Maximum depth of batches that execute batches (`sp_executesql`, procedures).
 const NESTING_MAX: u32 = 32;
@@ -46,26 +45,6 @@ pub enum BatchEnd {
     /// It asked for a session setting that there is not, and nothing of it ran. What follows in its script
     /// relies on that setting.
     Refused,
-}
-
-/// A session in another process, which runs the batches of one here: a server owns the instance.
-pub trait Elsewhere: std::fmt::Debug + Send {
-    /// Runs a batch there; sets of `cancel` cancel it.
-    fn execute(
-        &mut self,
-        text: &str,
-        first_line: u32,
-        cancel: &AtomicBool,
-        sink: &mut dyn Sink,
-    ) -> BatchEnd;
-
-    /// Its current database.
-    fn database(&self) -> &str;
-
-    fn is_in_transaction(&self) -> bool;
-
-    /// Its number.
-    fn session(&self) -> u32;
 }
 
 /// A session on an instance.
@@ -101,9 +80,9 @@ pub struct Session {
     trust: Trust,
     is_rehearsal: bool,
     /// Its place in the list of sessions.
-    entry: Entry,
+    pub(crate) entry: Entry,
     /// Where its batches run, if not here.
-    elsewhere: Option<Box<dyn Elsewhere>>,
+    pub(crate) elsewhere: Option<Box<dyn Elsewhere>>,
     /// How many more statements may run, if only those may that touch no files.
     pub(crate) steps_left: Option<u32>,
 }
@@ -188,80 +167,6 @@ impl Session {
         }
     }
 
-    /// Its place in the list of sessions.
-    pub fn listed(&self) -> &Arc<Listed> {
-        self.entry.listed()
-    }
-
-    /// Its number, `@@SPID`.
-    pub fn number(&self) -> u32 {
-        self.entry.number()
-    }
-
-    /// Uses a database beside other sessions for as long as the value lives.
-    ///
-    /// # Errors
-    /// 952 if another session is about to replace or drop it.
-    pub(crate) fn use_beside(&self, database: &str) -> Result<InUse, Failure> {
-        let shared = self.instance.sessions().share(self.number(), database);
-        shared.ok_or_else(|| Failure::from(table::database_in_transition(database)))
-    }
-
-    /// Keeps all other sessions away from a database for as long as the value lives; `None` if one uses it.
-    pub(crate) fn use_alone(&self, database: &str) -> Option<InUse> {
-        self.instance.sessions().exclude(self.number(), database)
-    }
-
-    /// Opens all databases of the page engine that are online, and keeps them open; returns those that could not
-    /// be opened.
-    pub fn open_engine_databases(&mut self) -> Vec<(String, Failure)> {
-        let databases = match self.instance.catalog().databases() {
-            Ok(databases) => databases,
-            Err(error) => return vec![(String::new(), error.into())],
-        };
-        let engines = databases
-            .into_iter()
-            .filter(|record| record.log_path.is_some() && record.state == DatabaseState::Online);
-        engines
-            .filter_map(|record| {
-                let opened = self.instance.engine(&record);
-                opened.err().map(|failure| (record.name, failure))
-            })
-            .collect()
-    }
-
-    /// Ends the session; the instance goes on.
-    pub fn into_instance(self) -> Instance {
-        self.instance
-    }
-
-    /// Whether a transaction is open.
-    pub fn is_in_transaction(&self) -> bool {
-        self.queries.is_in_transaction()
-    }
-
-    /// Whether the last transaction that ended was rolled back.
-    pub fn was_rolled_back(&self) -> bool {
-        self.queries.was_rolled_back()
-    }
-
-    /// The value of a variable after a batch; `None` if it has none of that name.
-    pub fn variable_value(&self, name: &str) -> Option<Value> {
-        self.variables.value(name).ok()
-    }
-
-    /// Puts the session back to its state after login: settings, variables, `#temp` tables, cursors. An open
-    /// transaction is rolled back.
-    pub fn reset(&mut self) {
-        self.queries.roll_back_all();
-        self.queries.forget_temporary();
-        self.settings = Settings::default();
-        self.variables.clear();
-        self.cursors = tsql::cursor::Cursors::default();
-        self.last_error = 0;
-        self.row_count = 0;
-    }
-
     /// Makes BACKUP, RESTORE and VERIFYONLY only report what they would do. The session must be on
     /// [`Instance::rehearsal`].
     #[must_use]
@@ -272,7 +177,8 @@ impl Session {
         }
     }
 
-    pub(crate) fn is_rehearsal(&self) -> bool {
+    /// Whether it only reports what it would do.
+    pub fn is_rehearsal(&self) -> bool {
         self.is_rehearsal
     }
 
@@ -307,16 +213,6 @@ impl Session {
             Some(elsewhere) => elsewhere.database(),
             None => self.queries.database_name(),
         }
-    }
-
-    /// Runs the batches of this session in another process from now on.
-    pub fn run_elsewhere(&mut self, elsewhere: Box<dyn Elsewhere>) {
-        self.elsewhere = Some(elsewhere);
-    }
-
-    /// Whether its batches run in another process.
-    pub fn is_elsewhere(&self) -> bool {
-        self.elsewhere.is_some()
     }
 
     /// Setting the flag stops the running statement; it stays set until cleared.
@@ -593,72 +489,5 @@ impl Session {
         if is_open.unwrap_or_else(|| self.queries.roll_back_all()) {
             sink.message(table::transaction_left_open());
         }
-    }
-}
-
-impl Environment for Session {
-    fn variable(&mut self, name: &str) -> Result<Value, Failure> {
-        if !name.starts_with("@@") {
-            return self.variables.value(name);
-        }
-        self.system_value(name)
-            .ok_or_else(|| Failure::ending(table::undeclared_variable(name)))
-    }
-
-    fn database(&mut self, which: Which<'_>) -> Result<Option<(i64, String)>, Failure> {
-        let name = match which {
-            Which::Current => self.current_database().to_owned(),
-            Which::Named(name) => name.to_owned(),
-            Which::Numbered(number) => {
-                let system = crate::SYSTEM_DATABASES.iter().find(|(_, id)| *id == number);
-                if let Some((name, id)) = system {
-                    return Ok(Some((*id, (*name).to_owned())));
-                }
-                let databases = self.instance.catalog().databases()?;
-                let found = databases
-                    .into_iter()
-                    .find(|record| record.database_id == number);
-                return Ok(found.map(|record| (record.database_id, record.name)));
-            }
-        };
-        let system = crate::SYSTEM_DATABASES
-            .iter()
-            .find(|(system, _)| system.eq_ignore_ascii_case(&name));
-        if let Some((name, id)) = system {
-            return Ok(Some((*id, (*name).to_owned())));
-        }
-        let found = self.instance.database(&name)?;
-        Ok(found.map(|record| (record.database_id, record.name)))
-    }
-
-    fn identity(&self) -> &Identity {
-        self.instance.identity()
-    }
-}
-
-impl Session {
-    /// The value of `@@name`; `None` if there is no such system function.
-    pub(crate) fn system_value(&self, name: &str) -> Option<Value> {
-        let identity = self.instance.identity();
-        Some(match name.to_ascii_uppercase().as_str() {
-            "@@ERROR" => Value::Integer(i64::from(self.last_error)),
-            "@@ROWCOUNT" => Value::Integer(self.row_count),
-            "@@TRANCOUNT" => Value::Integer(i64::from(self.queries.transaction_depth())),
-            "@@VERSION" => Value::Text(Identity::version_text()),
-            "@@SERVERNAME" => Value::text(&identity.server),
-            "@@SERVICENAME" => Value::text(identity.instance.as_deref().unwrap_or("WINDLASS")),
-            "@@SPID" => Value::Integer(i64::from(self.number())),
-            "@@MAX_PRECISION" => Value::Integer(38),
-            "@@DATEFIRST" => Value::Integer(7),
-            "@@LANGUAGE" => Value::text("us_english"),
-            "@@FETCH_STATUS" => Value::Integer(self.cursors.fetch_status),
-            "@@CURSOR_ROWS" => Value::Integer(self.cursors.rows),
-            "@@LOCK_TIMEOUT" => Value::Integer(match self.settings.lock_timeout {
-                Some(timeout) => i64::try_from(timeout.as_millis()).unwrap_or(-1),
-                None => 5000,
-            }),
-            "@@NESTLEVEL" => Value::Integer(i64::from(self.nesting)),
-            _ => return None,
-        })
     }
 }

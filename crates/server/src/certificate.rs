@@ -5,7 +5,7 @@
 //! names and the loopback addresses. A self-signed certificate would not do: some drivers refuse it even if
 //! they are told to trust it.
 //!
-//! Within TDS 7.x at most TLS 1.2 is offered: with 1.3 the drivers of Microsoft, FreeTDS and Go fail, because
+//! Within TDS 7.x at most TLS 1.2 is offered: with 1.3 the drivers of Microsoft, `FreeTDS` and Go fail, because
 //! the handshake travels in packets there. TDS 8.0 starts with TLS, 1.2 or 1.3.
 
 use std::io;
@@ -30,7 +30,7 @@ const AUTHORITY_KEY: &str = "server-ca.key";
 const CERTIFICATE: &str = "server.pem";
 const KEY: &str = "server.key";
 
-/// How long a made certificate is valid, and when it is made anew.
+/// How long a made certificate is valid, and when it is replaced.
 const VALID_DAYS: i64 = 730;
 const RENEWED_DAYS: i64 = 60;
 const AUTHORITY_DAYS: i64 = 3650;
@@ -98,7 +98,7 @@ fn settings(
     Ok(config)
 }
 
-/// The files of the made certificate in an instance's folder; made now, or anew, if necessary.
+/// The files of the made certificate in an instance's folder; made now if necessary, or replaced if it is too old.
 pub(crate) fn made(folder: &Path) -> Result<Files, Error> {
     let files = Files {
         certificate: folder.join(CERTIFICATE),
@@ -134,7 +134,7 @@ pub(crate) fn made(folder: &Path) -> Result<Files, Error> {
     Ok(files)
 }
 
-/// Whether the certificate is missing, or soon too old: a program that runs for months reads it anew on SIGHUP.
+/// Whether the certificate is missing, or soon too old: a program that runs for months reads it again on SIGHUP.
 fn is_due(files: &Files) -> io::Result<bool> {
     if !files.key.try_exists()? {
         return Ok(true);

@@ -126,7 +126,7 @@ impl Server {
         self.shared.connections()
     }
 
-    /// Reads the certificate anew, for the connections that come; makes a new one if it is due.
+    /// Reads the certificate again, for the connections that come; makes a new one if it is due.
     ///
     /// # Errors
     /// A certificate that cannot be read: the old one stays.

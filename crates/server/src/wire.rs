@@ -165,42 +165,17 @@ impl Wire {
         let Some(tls) = &self.tls else {
             return self.read_raw(buffer);
         };
-        if self.decrypt(tls, &[], buffer)? {
+        if decrypt(tls, &[], buffer)? {
             return Ok(());
         }
         let mut raw = Vec::new();
         loop {
             self.read_raw(&mut raw)?;
             let is_end = raw.is_empty();
-            if self.decrypt(tls, &raw, buffer)? || is_end {
+            if decrypt(tls, &raw, buffer)? || is_end {
                 return Ok(());
             }
         }
-    }
-
-    /// Decrypts bytes of the client; `false` if they contain no data yet.
-    fn decrypt(
-        &self,
-        tls: &Mutex<ServerConnection>,
-        mut raw: &[u8],
-        buffer: &mut Vec<u8>,
-    ) -> io::Result<bool> {
-        buffer.clear();
-        let mut tls = tls.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            let state = process(&mut tls)?;
-            let waiting = state.plaintext_bytes_to_read();
-            if waiting > 0 {
-                let start = buffer.len();
-                buffer.resize(start + waiting, 0);
-                tls.reader().read_exact(&mut buffer[start..])?;
-            }
-            if raw.is_empty() {
-                break;
-            }
-            tls.read_tls(&mut raw)?;
-        }
-        Ok(!buffer.is_empty())
     }
 
     /// Sends whole packets. In TLS each is a record of its own, as SQL Server sends them.
@@ -233,4 +208,28 @@ impl Wire {
 pub(crate) fn process(tls: &mut ServerConnection) -> io::Result<rustls::IoState> {
     tls.process_new_packets()
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Decrypts bytes of the client; `false` if they contain no data yet.
+fn decrypt(
+    tls: &Mutex<ServerConnection>,
+    mut raw: &[u8],
+    buffer: &mut Vec<u8>,
+) -> io::Result<bool> {
+    buffer.clear();
+    let mut tls = tls.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let state = process(&mut tls)?;
+        let waiting = state.plaintext_bytes_to_read();
+        if waiting > 0 {
+            let start = buffer.len();
+            buffer.resize(start + waiting, 0);
+            tls.reader().read_exact(&mut buffer[start..])?;
+        }
+        if raw.is_empty() {
+            break;
+        }
+        tls.read_tls(&mut raw)?;
+    }
+    Ok(!buffer.is_empty())
 }

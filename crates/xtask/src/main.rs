@@ -11,6 +11,7 @@
 )]
 
 mod acceptance;
+mod clients;
 mod fuzz;
 mod messages;
 mod mutants;
@@ -152,6 +153,7 @@ fn test() -> Result<(), String> {
     run::documentation()?;
     fuzz::run(5, None)?;
     tools::install_missing();
+    clients::install();
     run::step("model checks", "cargo", &run::MODEL_CHECKS)?;
     run::step("tests", "cargo", &["test", "--workspace", "--no-fail-fast"])
 }

@@ -4,7 +4,15 @@ use std::os::unix::fs::MetadataExt as _;
 use std::process::{Command, Stdio};
 
 /// A program, and the Debian package that contains it.
-const TOOLS: [(&str, &str); 2] = [("chromium", "chromium"), ("nasm", "nasm")];
+const TOOLS: [(&str, &str); 7] = [
+    ("chromium", "chromium"),
+    ("nasm", "nasm"),
+    ("tsql", "freetds-bin"),
+    ("pip3", "python3-venv"),
+    ("npm", "npm"),
+    ("java", "default-jdk-headless"),
+    ("go", "golang-go"),
+];
 
 /// Installs missing programs. If that is not possible, prints a message: the tests that need them
 /// then fail under `CI`, and are skipped elsewhere.

@@ -14,7 +14,7 @@ drivers that SQL Server has (TDS 7.4 and 8.0), and on this machine through the s
 instance's folder, without a password for the user whom the server runs as.
 
 SIGTERM and SIGINT end it: running requests get --patience, then they are cancelled. SIGHUP reads the
-certificate anew. Logins are made with CREATE LOGIN:
+certificate again. Logins are made with CREATE LOGIN:
 
   windlass sql --instance DIR -Q \"CREATE LOGIN ops WITH PASSWORD = '...'\"";
 

@@ -9,8 +9,8 @@ use windlass_instance::tsql::print;
 use windlass_pipeline::{OnDamage, Overwrite, Probe};
 
 use super::{
-    Outcome, absolute, database_name, disks, ended, io_method_refused, keys, misused, refused,
-    session_for,
+    Outcome, absolute, database_name, disks, ended, engine_through_server, io_method_refused, keys,
+    misused, refused, run_served, session_for,
 };
 use crate::args::{BackupArguments, Common, WrittenArguments};
 use crate::output::{Console, Layout};
@@ -37,6 +37,17 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     match recipients(&arguments.media) {
         Ok(recipients) => options.recipients = recipients,
         Err(message) => return refused(message, &mut console),
+    }
+    let has_keys = !options.recipients.is_empty();
+    if !engine_through_server(&mut session, &name, has_keys, "windlass backup") {
+        return Outcome::Failed;
+    }
+    if session.is_elsewhere() {
+        let statement = print::backup(&name, &options);
+        return ended(
+            run_served(&mut session, &statement, &mut console),
+            &mut console,
+        );
     }
     let result = session.backup(&name, &options, &mut console);
     ended(result, &mut console)

@@ -165,6 +165,42 @@ pub(crate) fn through_server(session: &mut Session, program: &str) -> bool {
     }
 }
 
+/// As [`through_server`], for an operation on one database: only what the server has open goes there. Keys from
+/// files of the command do not.
+pub(crate) fn engine_through_server(
+    session: &mut Session,
+    database: &str,
+    has_keys: bool,
+    program: &str,
+) -> bool {
+    let is_engine = matches!(session.instance().database(database),
+        Ok(Some(record)) if record.log_path.is_some() && record.database_id >= 0);
+    if !is_engine || session.is_rehearsal() {
+        return true;
+    }
+    let is_through = through_server(session, program);
+    if is_through && session.is_elsewhere() && has_keys {
+        message_line(
+            "error: a server has this database open, and keys from files do not go through it: use certificates of \
+             the instance (CREATE CERTIFICATE), or end the server",
+        );
+        return false;
+    }
+    is_through
+}
+
+/// Runs a statement in the server; its messages are printed.
+pub(crate) fn run_served(
+    session: &mut Session,
+    statement: &str,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    match session.execute_batch(statement, 1, console) {
+        BatchEnd::Clean => Ok(()),
+        BatchEnd::Failed | BatchEnd::Refused => Err(Failure::from(Vec::new())),
+    }
+}
+
 fn with_drives(mut instance: Instance, common: &Common) -> Instance {
     for (letter, folder) in &common.drive {
         let folder = windlass_instance::absolute(folder).unwrap_or_else(|_| folder.clone());

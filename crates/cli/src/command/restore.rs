@@ -12,7 +12,8 @@ use windlass_media::SetType;
 use windlass_pipeline::OnDamage;
 
 use super::{
-    Outcome, absolute, disks, io_method_refused, keys, misused, refused, reported, session_for,
+    Outcome, absolute, disks, engine_through_server, io_method_refused, keys, misused, refused,
+    reported, run_served, session_for,
 };
 use crate::args::{Common, RestoreArguments};
 use crate::output::{Console, Layout};
@@ -39,6 +40,11 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     let Some(steps) = steps(&mut session, arguments, options, &name, &mut console) else {
         return Outcome::Failed;
     };
+    let keys = &arguments.keys;
+    let has_keys = !keys.key.is_empty() || keys.passphrase_file.is_some();
+    if !engine_through_server(&mut session, &name, has_keys, "windlass restore") {
+        return Outcome::Failed;
+    }
     let mut outcome = Outcome::Succeeded;
     let goes_on = steps.continues || {
         // Only a set that is named by its number has not been looked at.
@@ -49,10 +55,13 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         if arguments.run.tsql || arguments.run.dry_run {
             console.tsql(&print::restore(&name, &step));
         }
-        let result = session.restore(&name, &step, &mut console);
+        let result = match session.is_elsewhere() {
+            true => run_served(&mut session, &print::restore(&name, &step), &mut console),
+            false => session.restore(&name, &step, &mut console).map(|_| ()),
+        };
         let is_lost = result.as_ref().is_err_and(|failure| failure.is_done);
         match reported(result, &mut console) {
-            Some(_) => {}
+            Some(()) => {}
             // The next backup may contain what this one lost.
             None if is_lost => outcome = Outcome::Failed,
             None => {

@@ -103,7 +103,7 @@ fn wait(server: &Server, mut signals: Signals) {
             return;
         }
         match server.reload() {
-            Ok(()) => message_line("the certificate was read anew"),
+            Ok(()) => message_line("the certificate was read again"),
             Err(error) => message_line(&format!("error: {error}; the old certificate stays")),
         }
     }

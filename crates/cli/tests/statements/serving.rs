@@ -1,6 +1,6 @@
 //! `windlass serve`, and the commands that go through it.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -231,4 +231,82 @@ fn an_interrupt_cancels_what_runs_in_the_server() {
     let ended = Run::of(&child.wait_with_output().unwrap());
     assert_ne!(ended.code, Some(0), "{}", ended.err);
     assert_eq!(answer(&place, running), "0");
+}
+
+#[test]
+fn plain_commands_back_up_and_restore_what_the_server_has_open() {
+    let place = Place::new();
+    make(&place);
+    answer(&place, "USE shop; INSERT orders VALUES (1, 'kept')");
+    let instance = place.text("instance");
+    let with = |arguments: &[&str]| {
+        let mut all = arguments.to_vec();
+        all.extend(["--instance", &instance]);
+        place.run(&all)
+    };
+    let alone = with(&["backup", "shop", "--to", &place.text("alone.bak")]);
+    assert_eq!(alone.code, Some(0), "{}", alone.err);
+    let server = Served::start(&place, &["--local-only"]);
+    let media = place.text("served.bak");
+    let served = with(&["backup", "shop", "--to", &media]);
+    assert_eq!(served.code, Some(0), "{}", served.err);
+    let shape = |run: &Run, name: &str| {
+        let both = run.out.clone() + &run.err;
+        let digits = |c: char| if c.is_ascii_digit() { '0' } else { c };
+        both.replace(name, "")
+            .chars()
+            .map(digits)
+            .collect::<String>()
+    };
+    assert_eq!(
+        shape(&served, "served").lines().count(),
+        shape(&alone, "alone").lines().count(),
+        "{}\n{}",
+        served.out,
+        alone.out
+    );
+    answer(&place, "USE shop; DELETE orders");
+    let restored = with(&["restore", &media, "--database", "shop", "--replace"]);
+    assert_eq!(restored.code, Some(0), "{}", restored.err);
+    assert_eq!(answer(&place, "USE shop; SELECT note FROM orders"), "kept");
+    let secret = place.path("secret");
+    std::fs::write(&secret, "a passphrase that is long\n").unwrap();
+    let secret = secret.display().to_string();
+    let refused = with(&[
+        "backup",
+        "shop",
+        "--to",
+        &media,
+        "--passphrase-file",
+        &secret,
+    ]);
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused.err.contains("do not go through it"),
+        "{}",
+        refused.err
+    );
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn a_client_that_does_not_encrypt_is_refused_unless_the_server_was_told_otherwise() {
+    const PRELOGIN: [u8; 26] = [
+        0x12, 1, 0, 26, 0, 0, 0, 0, 0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xFF, 16, 0, 0, 0, 0, 0, 2,
+    ];
+    let place = Place::new();
+    for (further, expected, is_closed) in [(&[][..], 3, true), (&["--plain"], 2, false)] {
+        let server = Served::start(&place, further);
+        let mut client = std::net::TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+        client
+            .set_read_timeout(Some(Duration::from_millis(500)))
+            .unwrap();
+        client.write_all(&PRELOGIN).unwrap();
+        let mut answer = [0; 512];
+        let length = client.read(&mut answer).unwrap();
+        let at = 8 + usize::from(u16::from_be_bytes([answer[14], answer[15]]));
+        assert_eq!(answer[at], expected, "{:?}", &answer[..length]);
+        assert_eq!(matches!(client.read(&mut answer), Ok(0)), is_closed);
+        assert_eq!(server.stop(), Some(0), "with a client that says nothing");
+    }
 }

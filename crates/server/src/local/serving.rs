@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
@@ -35,8 +35,8 @@ const OUT_BYTES: usize = 32 << 10;
 
 impl Lines<'_> {
     fn put(&mut self, line: &Json) {
-        // Writing to memory cannot fail.
-        let _ = writeln!(self.out, "{line}");
+        self.out.extend(line.to_string().bytes());
+        self.out.push(b'\n');
     }
 
     fn send(&mut self) {
@@ -86,22 +86,8 @@ pub(crate) fn serve(stream: &UnixStream, is_own: bool, context: &Context) -> io:
         let line = json!({ "refused": "the program is of another version than the server: restart the server" });
         return { stream }.write_all(format!("{line}\n").as_bytes());
     }
-    let text = |name: &str| hello[name].as_str().unwrap_or_default().to_owned();
-    let client = Client {
-        login: text("login"),
-        host: text("host"),
-        program: text("program"),
-        process: hello["process"]
-            .as_u64()
-            .and_then(|found| u32::try_from(found).ok())
-            .unwrap_or(0),
-        interface: "Windlass".to_owned(),
-        address: "<local machine>".to_owned(),
-        transport: "Named pipe",
-        is_encrypted: false,
-    };
     let instance = context.beside()?;
-    let mut session = Session::of_client(instance, client);
+    let mut session = Session::of_client(instance, client(&hello));
     stream.set_read_timeout(None)?;
     stream.set_write_timeout(None)?;
     context.logged_in();
@@ -127,34 +113,7 @@ pub(crate) fn serve(stream: &UnixStream, is_own: bool, context: &Context) -> io:
         }
         flag.store(true, Ordering::Relaxed);
     })?;
-    let render = context.options.render;
-    while let Ok(request) = receiver.recv() {
-        if session.listed().is_killed() {
-            break;
-        }
-        let mut lines = Lines {
-            stream,
-            out: Vec::new(),
-            render,
-            progressed: None,
-            cancel: &cancel,
-        };
-        let batch = request["batch"].as_str().unwrap_or_default();
-        let first_line = request["first_line"].as_u64().unwrap_or(1);
-        let first_line = u32::try_from(first_line).unwrap_or(1);
-        let end = session.execute_batch(batch, first_line, &mut lines);
-        lines.put(&json!({
-            "end": match end {
-                BatchEnd::Clean => "clean",
-                BatchEnd::Failed => "failed",
-                BatchEnd::Refused => "refused",
-            },
-            "database": session.current_database(),
-            "in_transaction": session.is_in_transaction(),
-        }));
-        lines.send();
-        cancel.store(false, Ordering::Relaxed);
-    }
+    execute(stream, &mut session, &receiver, context.options.render);
     let _ended = stream.shutdown(std::net::Shutdown::Both);
     drop(receiver);
     // It logs what went wrong by itself.
@@ -195,5 +154,55 @@ fn read(
                 return Err(invalid("batches without waiting for their ends"));
             }
         }
+    }
+}
+
+/// Who the client says it is.
+fn client(hello: &Json) -> Client {
+    let text = |name: &str| hello[name].as_str().unwrap_or_default().to_owned();
+    let process = hello["process"].as_u64();
+    Client {
+        login: text("login"),
+        host: text("host"),
+        program: text("program"),
+        process: process
+            .and_then(|found| u32::try_from(found).ok())
+            .unwrap_or(0),
+        interface: "Windlass".to_owned(),
+        address: "<local machine>".to_owned(),
+        transport: "Named pipe",
+        is_encrypted: false,
+    }
+}
+
+/// Runs batches until there are no more.
+fn execute(stream: &UnixStream, session: &mut Session, receiver: &Receiver<Json>, render: Render) {
+    let cancel = session.cancel_flag();
+    while let Ok(request) = receiver.recv() {
+        if session.listed().is_killed() {
+            break;
+        }
+        let mut lines = Lines {
+            stream,
+            out: Vec::new(),
+            render,
+            progressed: None,
+            cancel: &cancel,
+        };
+        let batch = request["batch"].as_str().unwrap_or_default();
+        let first_line = request["first_line"].as_u64().unwrap_or(1);
+        let first_line = u32::try_from(first_line).unwrap_or(1);
+        let end = session.execute_batch(batch, first_line, &mut lines);
+        lines.put(&json!({
+            "end": match end {
+                BatchEnd::Clean => "clean",
+                BatchEnd::Failed => "failed",
+                BatchEnd::Refused => "refused",
+            },
+            "database": session.current_database(),
+            "in_transaction": session.is_in_transaction(),
+        }));
+        lines.send();
+        cancel.store(false, Ordering::Relaxed);
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_instance::{BatchEnd, DataType, Session, Value, Variables};
 use windlass_tds::answer::done;
@@ -87,7 +88,7 @@ pub(crate) fn run(
     }
 }
 
-type Refused = Box<windlass_base::Message>;
+type Refused = Box<Message>;
 
 /// What to run; nothing for a call that only changes the list of prepared statements.
 fn prepare<'a>(
@@ -96,47 +97,18 @@ fn prepare<'a>(
 ) -> Result<Option<Words<'a>>, Refused> {
     let parameters = &call.parameters;
     let missing = |procedure: &str, name: &str| Box::new(table::parameter_missing(procedure, name));
-    let too_many = || Box::new(table::too_many_prepared());
-    let positional = |from: usize| {
-        let rest = parameters.iter().enumerate().skip(from);
-        rest.map(|(at, parameter)| (parameter, wanted(at, parameter)))
-    };
     Ok(Some(match &call.procedure {
         Procedure::Named(name) => Words {
             procedure: name,
-            arguments: positional(0).collect(),
+            arguments: positional(parameters, 0).collect(),
             handle: None,
         },
         Procedure::ExecuteSql => Words {
             procedure: "sp_executesql",
-            arguments: positional(0).collect(),
+            arguments: positional(parameters, 0).collect(),
             handle: None,
         },
-        Procedure::Prepare | Procedure::PrepareExecute => {
-            let [handle, definition, text, ..] = parameters.as_slice() else {
-                return Err(missing("sp_prepexec", "@stmt"));
-            };
-            let prepared = Prepared {
-                definition: Some(definition.clone())
-                    .filter(|definition| !is_empty(&definition.value)),
-                text: text.clone(),
-            };
-            let kept = statements.keep(prepared).ok_or_else(too_many)?;
-            let is_run = call.procedure == Procedure::PrepareExecute;
-            let mut arguments = Vec::new();
-            if is_run {
-                arguments.push((text, None));
-                if !is_empty(&definition.value) {
-                    arguments.push((definition, None));
-                }
-                arguments.extend(positional(3));
-            }
-            Words {
-                procedure: if is_run { "sp_executesql" } else { "" },
-                arguments,
-                handle: Some((kept, handle)),
-            }
-        }
+        Procedure::Prepare | Procedure::PrepareExecute => return keep(call, statements).map(Some),
         Procedure::Execute => {
             let handle = parameters.first().map(|first| &first.value);
             let Some(Sent::Integer(number)) = handle else {
@@ -148,7 +120,7 @@ fn prepare<'a>(
             let prepared = found.ok_or_else(|| Box::new(table::no_prepared(number)))?;
             let mut arguments = vec![(&prepared.text, None)];
             arguments.extend(prepared.definition.iter().map(|found| (found, None)));
-            arguments.extend(positional(1));
+            arguments.extend(positional(parameters, 1));
             Words {
                 procedure: "sp_executesql",
                 arguments,
@@ -164,6 +136,44 @@ fn prepare<'a>(
         }
         Procedure::Cursor(_) => return Err(Box::new(table::api_cursor_not_supported())),
     }))
+}
+
+/// Keeps the text of `sp_prepare` or `sp_prepexec`, and what the latter runs.
+fn keep<'a>(call: &'a Call, statements: &mut Statements) -> Result<Words<'a>, Refused> {
+    let [handle, definition, text, ..] = call.parameters.as_slice() else {
+        return Err(Box::new(table::parameter_missing("sp_prepexec", "@stmt")));
+    };
+    let definition = Some(definition).filter(|definition| !is_empty(&definition.value));
+    let prepared = Prepared {
+        definition: definition.cloned(),
+        text: text.clone(),
+    };
+    let kept = statements
+        .keep(prepared)
+        .ok_or_else(|| Box::new(table::too_many_prepared()))?;
+    let mut words = Words {
+        procedure: "",
+        arguments: Vec::new(),
+        handle: Some((kept, handle)),
+    };
+    if call.procedure == Procedure::PrepareExecute {
+        words.procedure = "sp_executesql";
+        words.arguments.push((text, None));
+        words
+            .arguments
+            .extend(definition.map(|found| (found, None)));
+        words.arguments.extend(positional(&call.parameters, 3));
+    }
+    Ok(words)
+}
+
+/// The parameters from a position on, with the ordinals of those whose values are wanted back.
+fn positional(
+    parameters: &[Parameter],
+    from: usize,
+) -> impl Iterator<Item = (&Parameter, Option<u16>)> {
+    let rest = parameters.iter().enumerate().skip(from);
+    rest.map(|(at, parameter)| (parameter, wanted(at, parameter)))
 }
 
 fn is_empty(value: &Sent) -> bool {
@@ -241,7 +251,7 @@ fn batch(words: &Words<'_>) -> Result<(String, Variables), Refused> {
         DataType::Integer(windlass_instance::IntegerType::Int),
         None,
     );
-    declared.map_err(first)?;
+    declared.map_err(|failure| Box::new(first(failure)))?;
     let mut text = format!("EXEC {STATUS} = {}", words.procedure);
     for (at, (parameter, ordinal)) in words.arguments.iter().enumerate() {
         let separator = if at == 0 { " " } else { ", " };
@@ -263,7 +273,7 @@ fn batch(words: &Words<'_>) -> Result<(String, Variables), Refused> {
         let own = data_type(parameter.data_type);
         variables
             .declare(&variable(at), own, Some((given, own)))
-            .map_err(first)?;
+            .map_err(|failure| Box::new(first(failure)))?;
         text.push_str(&variable(at));
         if ordinal.is_some() {
             text.push_str(" OUTPUT");
@@ -272,9 +282,9 @@ fn batch(words: &Words<'_>) -> Result<(String, Variables), Refused> {
     Ok((text, variables))
 }
 
-fn first(failure: windlass_instance::Failure) -> Refused {
+fn first(failure: windlass_instance::Failure) -> Message {
     let message = failure.messages.into_iter().next();
-    Box::new(message.unwrap_or_else(table::internal_consistency))
+    message.unwrap_or_else(table::internal_consistency)
 }
 
 fn is_name(name: &str) -> bool {

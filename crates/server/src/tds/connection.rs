@@ -68,18 +68,18 @@ pub(crate) fn serve(socket: Socket, context: &Context) -> io::Result<()> {
     wire.lift_deadline()?;
     incoming.set_limit(limits.request_bytes);
     context.logged_in();
-    converse(Arc::new(wire), incoming, logged_in, context)
+    converse(&Arc::new(wire), incoming, logged_in, context)
 }
 
 fn converse(
-    wire: Arc<Wire>,
+    wire: &Arc<Wire>,
     mut incoming: Incoming,
     logged_in: LoggedIn,
     context: &Context,
 ) -> io::Result<()> {
     let LoggedIn { session, packets } = logged_in;
     let listed = Arc::clone(session.listed());
-    let closing = Arc::downgrade(&wire);
+    let closing = Arc::downgrade(wire);
     listed.on_kill(move || {
         if let Some(wire) = closing.upgrade() {
             wire.socket().shut_down();
@@ -89,8 +89,7 @@ fn converse(
     let cancel = session.cancel_flag();
     let (sender, receiver) = sync_channel(WAITING);
     let reader = {
-        let (wire, cancels, cancel) =
-            (Arc::clone(&wire), Arc::clone(&cancels), Arc::clone(&cancel));
+        let (wire, cancels, cancel) = (Arc::clone(wire), Arc::clone(&cancels), Arc::clone(&cancel));
         std::thread::Builder::new()
             .name("tds-reader".to_owned())
             .spawn(move || {
@@ -106,7 +105,7 @@ fn converse(
         server: session.instance().identity().server.clone(),
         statements: Statements::new(context.options.limits.prepared),
         answer_bytes: context.options.limits.answer_bytes,
-        wire: Arc::clone(&wire),
+        wire: Arc::clone(wire),
         session,
         packets,
         cancel,

@@ -71,13 +71,21 @@ pub(crate) struct Answering<'a> {
 impl<'a> Reply<'a> {
     /// The answer to a batch, or to a call.
     pub(crate) fn new(answering: Answering<'a>, ends: Ends, session: &Session) -> Self {
+        let Answering {
+            wire,
+            packets,
+            server,
+            answer_bytes,
+            cancel,
+            transaction,
+        } = answering;
         Self {
-            wire: answering.wire,
-            packets: answering.packets,
+            wire,
+            packets,
             answer: Answer::default(),
             out: Vec::new(),
-            answer_bytes: answering.answer_bytes,
-            server: answering.server,
+            answer_bytes,
+            server,
             ends,
             pending: None,
             columns: Vec::new(),
@@ -85,10 +93,10 @@ impl<'a> Reply<'a> {
             row: Vec::new(),
             flushed: Instant::now(),
             database: session.current_database().to_owned(),
-            transaction: answering.transaction,
+            transaction,
             is_gone: false,
             is_broken: false,
-            cancel: answering.cancel,
+            cancel,
         }
     }
 

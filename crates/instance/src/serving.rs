@@ -1,0 +1,118 @@
+//! What a server, and a client of one, need of a session: its place among the others, its end, and batches that run
+//! in another process.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use windlass_base::message::table;
+use windlass_catalog::DatabaseState;
+
+use crate::session::Settings;
+use crate::sessions::{InUse, Listed};
+use crate::{BatchEnd, Failure, Instance, Session, Sink, Value, tsql};
+
+impl Session {
+    /// Its place in the list of sessions.
+    pub fn listed(&self) -> &Arc<Listed> {
+        self.entry.listed()
+    }
+
+    /// Its number, `@@SPID`.
+    pub fn number(&self) -> u32 {
+        self.entry.number()
+    }
+
+    /// Uses a database beside other sessions for as long as the value lives.
+    ///
+    /// # Errors
+    /// 952 if another session is about to replace or drop it.
+    pub(crate) fn use_beside(&self, database: &str) -> Result<InUse, Failure> {
+        let shared = self.instance.sessions().share(self.number(), database);
+        shared.ok_or_else(|| Failure::from(table::database_in_transition(database)))
+    }
+
+    /// Keeps all other sessions away from a database for as long as the value lives; `None` if one uses it.
+    pub(crate) fn use_alone(&self, database: &str) -> Option<InUse> {
+        self.instance.sessions().exclude(self.number(), database)
+    }
+
+    /// Opens all databases of the page engine that are online, and keeps them open; returns those that could not
+    /// be opened.
+    pub fn open_engine_databases(&mut self) -> Vec<(String, Failure)> {
+        let databases = match self.instance.catalog().databases() {
+            Ok(databases) => databases,
+            Err(error) => return vec![(String::new(), error.into())],
+        };
+        let engines = databases
+            .into_iter()
+            .filter(|record| record.log_path.is_some() && record.state == DatabaseState::Online);
+        engines
+            .filter_map(|record| {
+                let opened = self.instance.engine(&record);
+                opened.err().map(|failure| (record.name, failure))
+            })
+            .collect()
+    }
+
+    /// Ends the session; the instance goes on.
+    pub fn into_instance(self) -> Instance {
+        self.instance
+    }
+
+    /// Whether a transaction is open.
+    pub fn is_in_transaction(&self) -> bool {
+        self.queries.is_in_transaction()
+    }
+
+    /// Whether the last transaction that ended was rolled back.
+    pub fn was_rolled_back(&self) -> bool {
+        self.queries.was_rolled_back()
+    }
+
+    /// The value of a variable after a batch; `None` if it has none of that name.
+    pub fn variable_value(&self, name: &str) -> Option<Value> {
+        self.variables.value(name).ok()
+    }
+
+    /// Puts the session back to its state after login: settings, variables, `#temp` tables, cursors. An open
+    /// transaction is rolled back.
+    pub fn reset(&mut self) {
+        self.queries.roll_back_all();
+        self.queries.forget_temporary();
+        self.settings = Settings::default();
+        self.variables.clear();
+        self.cursors = tsql::cursor::Cursors::default();
+        self.last_error = 0;
+        self.row_count = 0;
+    }
+
+    /// Runs the batches of this session in another process from now on.
+    pub fn run_elsewhere(&mut self, elsewhere: Box<dyn Elsewhere>) {
+        self.elsewhere = Some(elsewhere);
+    }
+
+    /// Whether its batches run in another process.
+    pub fn is_elsewhere(&self) -> bool {
+        self.elsewhere.is_some()
+    }
+}
+
+/// A session in another process, which runs the batches of one here: a server owns the instance.
+pub trait Elsewhere: std::fmt::Debug + Send {
+    /// Runs a batch there; sets of `cancel` cancel it.
+    fn execute(
+        &mut self,
+        text: &str,
+        first_line: u32,
+        cancel: &AtomicBool,
+        sink: &mut dyn Sink,
+    ) -> BatchEnd;
+
+    /// Its current database.
+    fn database(&self) -> &str;
+
+    fn is_in_transaction(&self) -> bool;
+
+    /// Its number.
+    fn session(&self) -> u32;
+}

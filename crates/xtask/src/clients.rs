@@ -1,0 +1,94 @@
+//! The drivers of other programs that the server is tested with: installed by their package managers below
+//! `target/clients`, once for each version.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::run;
+
+const PYMSSQL: &str = "pymssql==2.4.6";
+const MSSQL_PYTHON: &str = "mssql-python==1.16.0";
+const TEDIOUS: &str = "tedious@19.2.2";
+const JDBC: &str = "mssql-jdbc-13.6.2.jre11.jar";
+const JDBC_ARTIFACT: &str = "com.microsoft.sqlserver:mssql-jdbc:13.6.2.jre11";
+const GO_SOURCE: &str = "crates/cli/tests/clients/go";
+
+/// Installs the drivers of a language.
+type Install = fn() -> Result<(), String>;
+
+/// Installs what is missing. What cannot be installed is named: its test then fails under `CI`, and is skipped
+/// elsewhere.
+pub(crate) fn install() {
+    let folder = Path::new("target/clients");
+    if let Err(error) = fs::create_dir_all(folder) {
+        println!("== {}: {error}", folder.display());
+        return;
+    }
+    let steps: [(&str, &str, Install); 4] = [
+        ("python", PYMSSQL, python),
+        ("node", TEDIOUS, node),
+        ("java", JDBC, java),
+        ("go", "go.sum", go),
+    ];
+    for (name, version, install) in steps {
+        let mark = folder.join(format!("{name}.installed"));
+        let is_there = fs::read_to_string(&mark).is_ok_and(|found| found == version);
+        if is_there {
+            continue;
+        }
+        let outcome = install().and_then(|()| {
+            fs::write(&mark, version).map_err(|error| format!("{}: {error}", mark.display()))
+        });
+        if let Err(error) = outcome {
+            println!("== the {name} drivers could not be installed: {error}");
+        }
+    }
+}
+
+fn python() -> Result<(), String> {
+    let (place, pip) = ("target/clients/python", "target/clients/python/bin/pip");
+    run::step("python", "python3", &["-m", "venv", place])?;
+    run::step(
+        "drivers for Python",
+        pip,
+        &["install", "--quiet", PYMSSQL, MSSQL_PYTHON],
+    )
+}
+
+fn node() -> Result<(), String> {
+    let arguments = [
+        "install",
+        "--silent",
+        "--no-save",
+        "--prefix",
+        "target/clients/node",
+        TEDIOUS,
+    ];
+    run::step("driver for Node.js", "npm", &arguments)
+}
+
+fn java() -> Result<(), String> {
+    let artifact = format!("-Dartifact={JDBC_ARTIFACT}");
+    let arguments = [
+        "--quiet",
+        "--batch-mode",
+        "dependency:copy",
+        &artifact,
+        "-DoutputDirectory=target/clients",
+    ];
+    run::step("driver for Java", "mvn", &arguments)
+}
+
+fn go() -> Result<(), String> {
+    let mut build = Command::new("go");
+    build
+        .args([
+            "build",
+            "-o",
+            "../../../../../target/clients/go-client",
+            ".",
+        ])
+        .current_dir(GO_SOURCE);
+    run::execute("driver for Go", &mut build)
+}
