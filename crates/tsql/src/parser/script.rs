@@ -405,7 +405,10 @@ impl Parser<'_> {
             return Ok(None);
         }
         let named = self.kind() == Some(TokenKind::Variable)
-            || self.is_at_identifier() && !passthrough::is_starter(self.text_at(0));
+            || self.is_at_identifier()
+                && !passthrough::is_starter(self.text_at(0))
+                // A label is the next statement.
+                && !self.is_symbol_at(1, ":");
         if named {
             self.spanned(Self::name).map(Some)
         } else {

@@ -289,6 +289,10 @@ fn transactions() {
         Statement::Transaction(Transaction::Commit { name: None })
     );
     assert_eq!(parsed("BEGIN TRAN\nPRAGMA user_version").len(), 2);
+    // As SSMS ends the scripts of jobs.
+    let label = parsed("ROLLBACK TRANSACTION\nEndSave:");
+    assert_eq!(label.len(), 2);
+    assert!(matches!(label[1].node, Statement::Label(_)));
 }
 
 #[test]
