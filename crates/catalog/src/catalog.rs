@@ -130,7 +130,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Creates the tables of a new catalog.
+    /// Creates the tables of a new catalog, and adds what an earlier version does not have.
     fn create(&mut self) -> Result<(), Error> {
         let path = self.path();
         if version_of(&self.connection, &path)? == schema::VERSION {
@@ -138,9 +138,10 @@ impl Catalog {
         }
         let transaction = self.write("beginning a new catalog")?;
         // Another process may have created it while this one waited.
-        match version_of(&transaction, &path)? {
-            0 if is_empty(&transaction, &path)? => {}
+        let text = match version_of(&transaction, &path)? {
+            0 if is_empty(&transaction, &path)? => schema::SCHEMA,
             0 => return Err(Error::Foreign { path }),
+            1 => schema::ADDED_IN_2,
             schema::VERSION => return Ok(()),
             found => {
                 return Err(Error::Version {
@@ -149,9 +150,9 @@ impl Catalog {
                     supported: schema::VERSION,
                 });
             }
-        }
+        };
         let doing = "making the catalog's tables";
-        transaction.execute_batch(schema::SCHEMA).doing(doing)?;
+        transaction.execute_batch(text).doing(doing)?;
         transaction
             .pragma_update(None, "user_version", schema::VERSION)
             .doing(doing)?;
@@ -283,6 +284,27 @@ mod tests {
         drop(connection);
         let error = Catalog::open(folder.path()).unwrap_err();
         assert!(matches!(error, Error::Version { found: 99, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_catalog_of_version_1_gets_what_it_does_not_have_and_keeps_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE_NAME);
+        let connection = Connection::open(&path).unwrap();
+        connection
+            .execute_batch(include_str!("schema.sql"))
+            .unwrap();
+        connection
+            .execute_batch("INSERT INTO own_drive VALUES ('d', '/srv/d'); PRAGMA user_version = 1")
+            .unwrap();
+        drop(connection);
+        let catalog = Catalog::open(folder.path()).unwrap();
+        assert_eq!(catalog.drives().unwrap().len(), 1);
+        assert_eq!(catalog.agent().jobs().unwrap(), []);
+        assert_eq!(
+            version_of(catalog.connection(), &path).unwrap(),
+            schema::VERSION
+        );
     }
 
     #[test]

@@ -20,6 +20,7 @@
 //! | [`CertificateRecord`], [`MasterKeyRecord`] | certificates, and private keys sealed with the master key |
 //! | [`StoredProcedure`] | procedures, kept for each database name |
 //! | [`BackupDevice`] | logical names of backup devices |
+//! | [`AgentTables`] | jobs, their schedules and their history |
 //! | [`QueuedCopy`] | the queue of copies to other folders |
 //!
 //! Invariants:
@@ -31,6 +32,7 @@
 //! Layout: `docs/format/catalog.md`.
 #![forbid(unsafe_code)]
 
+mod agent;
 mod base;
 mod catalog;
 mod certificate;
@@ -56,6 +58,10 @@ mod setting;
 mod shown;
 mod value;
 
+pub use agent::{
+    ActivityRecord, AgentTables, CategoryRecord, HistoryLimits, HistoryPurge, HistoryRecord,
+    JobRecord, JobScheduleRecord, RequestRecord, ScheduleRecord, ServerRecord, StepRecord,
+};
 pub use catalog::{BUSY_SECONDS, Catalog, FILE_NAME};
 pub use certificate::{CertificateRecord, MasterKeyRecord};
 pub use configuration::{Configuration, ServerOption};

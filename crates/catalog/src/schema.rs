@@ -4,10 +4,14 @@
 //! upper-case text; dates as `YYYY-MM-DD hh:mm:ss`, local time.
 
 /// The version of the layout, stored in SQLite's `user_version`; 0 is a new catalog.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Creates the tables and views of a new catalog.
-pub(crate) const SCHEMA: &str = include_str!("schema.sql");
+pub(crate) const SCHEMA: &str =
+    concat!(include_str!("schema.sql"), include_str!("agent/agent.sql"));
+
+/// Makes version 2 of version 1.
+pub(crate) const ADDED_IN_2: &str = include_str!("agent/agent.sql");
 
 #[cfg(test)]
 mod tests {
@@ -19,14 +23,14 @@ mod tests {
     use super::*;
 
     /// Of the layout that [`VERSION`] names.
-    const CHECKSUM: u64 = 0x917C_F613_12DD_5749;
+    const CHECKSUM: u64 = 0xA4E5_2301_D1D2_0A7A;
 
     #[test]
     fn another_layout_has_another_version() {
         let found = checksum(SCHEMA.as_bytes());
         assert_eq!(
             found, CHECKSUM,
-            "schema.sql has changed: instances that exist cannot be used with it. Raise VERSION, migrate \
+            "the schema has changed: instances that exist cannot be used with it. Raise VERSION, migrate \
              them, and put {found:#x} here"
         );
     }

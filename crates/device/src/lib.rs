@@ -35,7 +35,7 @@ pub use address::DeviceAddress;
 pub use commit::commit;
 pub use error::{Error, Operation, system_text};
 pub use naming::{STAGING_SUFFIX, staging_path};
-pub use object::{Access, ObjectUrl, PARTS_MAX, PIECE_BYTES, UrlError};
+pub use object::{Access, ObjectUrl, PARTS_MAX, PIECE_BYTES, UrlError, post_json};
 
 /// Where a writer starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

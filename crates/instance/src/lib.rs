@@ -12,6 +12,7 @@
 //! | [`Session`] | the current database, variables, settings, what is open |
 //! | [`tsql`] | T-SQL: statements to operations, and operations to text |
 //! | [`sqlbackup`] | the dialect of SQL Backup Pro: commands to operations |
+//! | [`agent`] | jobs, with the words of SQL Server Agent |
 //! | `source`, `engine`, `query` | opens databases for reading; the page engine databases that are open; a session's SQLite connection |
 //! | `requests`, `event_log`, `keys` | what runs now; the log of statements; the instance's keys |
 //! | `message_of/` | from errors of the crates below to numbered messages: one exhaustive match each |
@@ -28,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 mod accelerator;
+pub mod agent;
 pub mod chain;
 pub mod damage;
 mod data_type;

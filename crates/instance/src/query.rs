@@ -49,6 +49,8 @@ pub(crate) struct Queries {
     is_doomed: bool,
     /// Whether the last transaction that ended was committed.
     is_committed: bool,
+    /// How the last transaction ended, until somebody asks.
+    end: Option<TransactionEnd>,
     lock_timeout: Duration,
     /// What the connection's functions compute.
     pub(crate) program: Program,
@@ -59,6 +61,13 @@ pub(crate) struct Queries {
     engines: OpenDatabases,
     sessions: Sessions,
     cancel: Arc<AtomicBool>,
+}
+
+/// How a transaction ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TransactionEnd {
+    Committed,
+    RolledBack,
 }
 
 /// Location of the current database.
@@ -110,6 +119,7 @@ impl Queries {
             depth: 0,
             is_doomed: false,
             is_committed: false,
+            end: None,
             lock_timeout: LOCK_TIMEOUT,
             program: Program::default(),
             temporary: None,
@@ -303,8 +313,16 @@ impl Queries {
     /// No transaction is open any more.
     fn ended(&mut self) {
         self.is_committed &= self.depth == 0;
+        if self.depth > 0 {
+            self.end = Some(TransactionEnd::RolledBack);
+        }
         self.depth = 0;
         self.is_doomed = false;
+    }
+
+    /// How a transaction has ended since the last call.
+    pub(crate) fn take_end(&mut self) -> Option<TransactionEnd> {
+        self.end.take()
     }
 
     /// Makes an open transaction one that can only be rolled back.
@@ -357,6 +375,7 @@ impl Queries {
             1 => {
                 self.run(catalog, "COMMIT")?;
                 self.is_committed = true;
+                self.end = Some(TransactionEnd::Committed);
             }
             _ => {}
         }

@@ -281,6 +281,7 @@ impl Session {
         if self.end_doomed(sink) {
             end = BatchEnd::Failed;
         }
+        crate::agent::follow_transaction(self);
         tsql::temporary::drop_variables(self);
         self.cursors.end_batch();
         end
@@ -318,6 +319,7 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         let line = self.line_of(statement);
+        crate::agent::follow_transaction(self);
         let entry = tsql::logged::begin(&statement.node);
         let mut placed = Placed {
             sink: &mut *sink,

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`settings`] | the configuration files and their precedence |
 //! | `history` | the backup history of the instance |
+//! | `jobs` | the jobs of the instance |
 //! | `exposure` | potential data loss over time |
 //! | `report` | both as one page |
 //! | `top` | what runs on the instance |
@@ -21,6 +22,7 @@ mod expire;
 mod exposure;
 mod generate;
 mod history;
+mod jobs;
 pub(crate) mod metrics;
 mod remains;
 mod report;
@@ -43,6 +45,8 @@ pub(crate) enum Command {
     History(HistoryArguments),
     /// Report the times without a restorable backup, with the history as one HTML page
     Report(ReportArguments),
+    /// Show the jobs of the instance: their last run, the next, and what runs now
+    Jobs(jobs::JobsArguments),
     /// Watch the backups and restores running on the instance
     Top(TopArguments),
     /// Show or delete the backups that no retention rule keeps
@@ -255,6 +259,7 @@ pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Out
     match command {
         Command::History(arguments) => history::run(&arguments, common),
         Command::Report(arguments) => report::run(&arguments, common),
+        Command::Jobs(arguments) => jobs::run(&arguments, common),
         Command::Top(arguments) => top::run(&arguments, common),
         Command::Expire(arguments) => expire::run(&arguments, common),
         Command::Sqlbackup(arguments) => sqlbackup::run(&arguments, common, settings),

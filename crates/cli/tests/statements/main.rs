@@ -29,6 +29,7 @@ mod identity;
 mod import;
 mod instance;
 mod integrity;
+mod jobs;
 mod keeping;
 mod lengths;
 mod locking;

@@ -9,6 +9,7 @@ mod failure;
 mod read;
 mod store;
 mod url;
+mod webhook;
 mod write;
 
 use std::hash::{Hash, Hasher};
@@ -22,6 +23,7 @@ pub(crate) use self::read::ObjectReader;
 pub use self::read::PIECE_BYTES;
 use self::store::Stores;
 pub use self::url::{ObjectUrl, UrlError};
+pub use self::webhook::post_json;
 pub(crate) use self::write::ObjectWriter;
 pub use self::write::PARTS_MAX;
 

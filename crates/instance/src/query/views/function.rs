@@ -13,7 +13,7 @@ use windlass_tsql::ast::Statement;
 use super::storage::storage;
 use crate::engine::OpenDatabases;
 use crate::sessions::Sessions;
-use crate::{DataType, accelerator};
+use crate::{DataType, Identity, accelerator, agent};
 
 /// Adds them to the catalog's connection of a session.
 pub(super) fn add(
@@ -35,6 +35,12 @@ pub(super) fn add(
             context.get(1)?,
             context.get(2)?,
         ))
+    })?;
+    let server = Identity::of_instance(folder.as_deref()).server;
+    reader.create_scalar_function("windlass_server", 0, constant, move |_| Ok(server.clone()))?;
+    let of_agent = folder.clone();
+    reader.create_scalar_function("windlass_agent", 0, flags, move |_| {
+        Ok(of_agent.as_deref().is_some_and(agent::is_running))
     })?;
     let (own, place) = (sessions.clone(), folder.clone());
     let requests =

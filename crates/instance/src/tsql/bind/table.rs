@@ -287,8 +287,9 @@ pub(crate) fn own_type(declared: &str) -> DataType {
 /// The type that SQL Server gives a column of its catalog; the catalog itself keeps dates and identifiers
 /// as text.
 fn catalog_type(name: &str, declared: &str) -> DataType {
-    // Views are defined with T-SQL's types, in lower case.
-    if declared.starts_with(|first: char| first.is_ascii_lowercase()) {
+    // Views are defined with T-SQL's types, in lower case; SQLite shows this one in capitals, and the catalog's
+    // tables do not have it.
+    if declared == "INT" || declared.starts_with(|first: char| first.is_ascii_lowercase()) {
         return own_type(declared);
     }
     history_type(name, declared)

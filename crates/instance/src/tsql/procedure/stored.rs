@@ -140,6 +140,9 @@ pub(super) fn call(
     execute: &Execute,
     sink: &mut dyn Sink,
 ) -> Result<Option<i64>, Failure> {
+    if let Some(code) = crate::agent::procedure::call(session, execute, sink)? {
+        return Ok(Some(code));
+    }
     let Some((database, procedure)) = found(session, &execute.procedure.node)? else {
         return Ok(None);
     };
@@ -177,10 +180,7 @@ pub(super) fn call(
         session.queries.use_database(outer);
     }
     let ran = ran?;
-    for (parameter, ty, variable) in call.outputs {
-        let value = ran.variables.value(&parameter)?;
-        session.variables.set(&variable, &value, ty)?;
-    }
+    finish(session, &call.outputs, &ran.variables)?;
     // The EXEC succeeds; @@ERROR stays that of the last statement within.
     session.keeps_error = Some(session.last_error);
     let after = session.queries.transaction_depth();
@@ -196,12 +196,25 @@ pub(super) fn call(
 }
 
 /// The variables of a call, and which of them go back: parameter, its type, the caller's variable.
-struct Call {
-    variables: Variables,
-    outputs: Vec<(String, DataType, String)>,
+pub(crate) struct Call {
+    pub(crate) variables: Variables,
+    pub(crate) outputs: Vec<(String, DataType, String)>,
 }
 
-fn bound(
+/// Gives the caller's variables what the procedure left in its OUTPUT parameters.
+pub(crate) fn finish(
+    session: &mut Session,
+    outputs: &[(String, DataType, String)],
+    variables: &Variables,
+) -> Result<(), Failure> {
+    for (parameter, ty, variable) in outputs {
+        let value = variables.value(parameter)?;
+        session.variables.set(variable, &value, *ty)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn bound(
     session: &mut Session,
     procedure: &str,
     parameters: &[Spanned<Parameter>],
