@@ -403,6 +403,10 @@ fn guid(value: &Value, from: DataType) -> Result<Value, Failure> {
             .parse()
             .map(Value::Guid)
             .map_err(|_| table::guid_conversion_failed().into()),
+        Value::Binary(bytes) => bytes
+            .first_chunk::<16>()
+            .map(|stored| Value::Guid(windlass_base::Guid::from_stored(*stored)))
+            .ok_or_else(|| table::guid_conversion_failed().into()),
         _ => Err(not_allowed(from, DataType::Guid)),
     }
 }
