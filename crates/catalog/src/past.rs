@@ -74,6 +74,8 @@ pub struct PastBackup {
     pub is_forgotten: bool,
     /// Whether its database was not registered, but named by its path.
     pub is_by_path: bool,
+    /// `expiration_date`: from then on its medium may be overwritten.
+    pub expires: Option<Moment>,
 }
 
 /// A medium of a past backup.
@@ -96,7 +98,7 @@ impl PastBackup {
     /// zones, or from both sides of a change to summer time, can be compared.
     pub fn set_time_zone(&mut self, time_zone: i32) {
         let minutes = time_zone.saturating_sub(self.time_zone).saturating_mul(15);
-        for at in [&mut self.started, &mut self.finished]
+        for at in [&mut self.started, &mut self.finished, &mut self.expires]
             .into_iter()
             .flatten()
         {
@@ -163,6 +165,7 @@ impl PastBackup {
             missing_since: read(row, "missing_since", "a date")?,
             is_forgotten: flag("is_forgotten")?,
             is_by_path: flag("is_by_path")?,
+            expires: read(row, "expiration_date", "a date")?,
         })
     }
 }

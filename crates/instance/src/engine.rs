@@ -266,6 +266,20 @@ impl EngineDatabases {
         engine.unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The figures of each open database, as a JSON array.
+    pub(crate) fn figures(&self) -> String {
+        self.shared.open.figures()
+    }
+
+    /// The buffers of the pool; `None` if no database has been opened.
+    pub(crate) fn pool_pages(&self) -> Option<u64> {
+        let engine = self.engine();
+        engine
+            .running
+            .as_ref()
+            .map(|running| running.instance.pool_pages())
+    }
+
     /// Applies a changed server option, also to databases that are already open.
     pub(crate) fn set_recovery_interval(&self, minutes: i64) {
         let mut engine = self.engine();

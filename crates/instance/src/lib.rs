@@ -9,6 +9,7 @@
 //! | [`retention`] | which backups expire: policies that respect chains |
 //! | [`standing`], [`presence`], [`verified`] | what can be restored now; whether its media still exist; what was found in them |
 //! | [`damage`] | which databases are known to be damaged |
+//! | [`overview`] | all of it against a recovery point objective: tables, charts, metrics |
 //! | [`Session`] | the current database, variables, settings, what is open |
 //! | [`tsql`] | T-SQL: statements to operations, and operations to text |
 //! | [`sqlbackup`] | the dialect of SQL Backup Pro: commands to operations |
@@ -46,6 +47,7 @@ pub mod message_of;
 mod names;
 pub mod operation;
 mod outcome;
+pub mod overview;
 mod overwriting;
 mod placed;
 pub mod presence;

@@ -19,7 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod chart;
-mod html;
+pub mod html;
 mod model;
 mod number;
 mod over_time;

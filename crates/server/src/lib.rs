@@ -11,6 +11,7 @@
 //! - [`certificate`]: the certificate that the server shows, made if there is none.
 //! - [`tds`]: what a client says, and what it is answered.
 //! - [`local`]: the same for Windlass' own commands.
+//! - [`http`]: a page to look at, and the same for programs.
 //!
 //! Neighbours: `windlass-tds` knows the bytes of the protocol, `windlass-instance` executes what they ask for.
 //!
@@ -23,6 +24,7 @@
 
 mod certificate;
 mod error;
+mod http;
 mod limits;
 mod listen;
 mod local;
@@ -31,6 +33,7 @@ mod tds;
 mod wire;
 
 pub use error::Error;
+pub use http::HttpOptions;
 pub use limits::Limits;
 pub use local::client::LocalClient;
 pub use local::{Render, Rendered};

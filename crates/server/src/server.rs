@@ -12,6 +12,7 @@ use windlass_instance::Instance;
 
 use crate::Error;
 use crate::certificate::{self, Certificate, Files};
+use crate::http::{Http, HttpOptions};
 use crate::limits::Limits;
 use crate::listen::{Listener, Shared, accept};
 use crate::local::Render;
@@ -32,6 +33,8 @@ pub struct Options {
     /// Certificate (with its chain) and key in PEM; otherwise one is made.
     pub certificate: Option<(PathBuf, PathBuf)>,
     pub limits: Limits,
+    /// The page; `None` for none.
+    pub http: Option<HttpOptions>,
     /// How reports are shown to Windlass' own commands.
     pub render: Render,
 }
@@ -40,6 +43,8 @@ pub struct Options {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addresses {
     pub tds: Vec<SocketAddr>,
+    /// The page.
+    pub http: Vec<SocketAddr>,
     pub socket: PathBuf,
 }
 
@@ -51,6 +56,7 @@ pub struct Server {
     folder: PathBuf,
     addresses: Addresses,
     threads: Vec<JoinHandle<()>>,
+    http: Option<Http>,
     instance: Instance,
 }
 
@@ -79,6 +85,7 @@ impl Server {
         let mut listeners = vec![Listener::Local(listen_locally(&socket)?)];
         let mut addresses = Addresses {
             tds: Vec::new(),
+            http: Vec::new(),
             socket,
         };
         for address in &options.tds {
@@ -96,6 +103,14 @@ impl Server {
             source: std::io::Error::other(error),
         })?;
         let shared = Arc::new(Shared::new(options, own, certificate));
+        let http = match &shared.options.http {
+            Some(options) => Some(Http::start(&shared, options)?),
+            None => None,
+        };
+        addresses.http = http
+            .iter()
+            .flat_map(|http| http.addresses.clone())
+            .collect();
         let mut threads = Vec::new();
         for listener in listeners {
             let shared = Arc::clone(&shared);
@@ -113,6 +128,7 @@ impl Server {
             folder,
             addresses,
             threads,
+            http,
             instance,
         })
     }
@@ -165,6 +181,9 @@ impl Server {
                 session.kill();
             }
             std::thread::sleep(BETWEEN_LOOKS);
+        }
+        if let Some(http) = self.http {
+            http.stop();
         }
         for thread in self.threads {
             // It logs what went wrong by itself.

@@ -50,7 +50,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "source",
         ],
     ),
-    ("server", &["base", "instance", "io", "tds"]),
+    (
+        "server",
+        &["base", "catalog", "instance", "io", "report", "tds"],
+    ),
     ("catalog", &["base", "io"]),
     (
         "instance",
@@ -66,6 +69,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "io",
             "media",
             "pipeline",
+            "report",
             "source",
             "sqlserver",
             "tsql",

@@ -5,13 +5,20 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::operate::parse_rpo;
+
 /// The port of SQL Server.
 const TDS_DEFAULT: &str = "127.0.0.1:1433";
+
+const HTTP_DEFAULT: &str = "127.0.0.1:8433";
 
 const NOTES: &str = "\
 The server owns the databases of the page engine of its instance while it runs; clients connect with the
 drivers that SQL Server has (TDS 7.4 and 8.0), and on this machine through the socket windlass.sock in the
 instance's folder, without a password for the user whom the server runs as.
+
+A page to look at is on --http: databases, running backups, history, sessions. It changes nothing, and asks for no
+login: everybody on this machine may look. --no-http leaves it out.
 
 SIGTERM and SIGINT end it: running requests get --patience, then they are cancelled. SIGHUP reads the
 certificate again. Logins are made with CREATE LOGIN:
@@ -25,8 +32,17 @@ pub(crate) struct ServeArguments {
     /// Address and port for TDS; repeat for several. Port 0 picks a free one and says which
     #[arg(long, value_name = "ADDRESS", default_value = TDS_DEFAULT)]
     pub(crate) tds: Vec<SocketAddr>,
+    /// Address and port of the page to look at, on loopback; repeat for several. Port 0 picks a free one
+    #[arg(long, value_name = "ADDRESS", default_value = HTTP_DEFAULT)]
+    pub(crate) http: Vec<SocketAddr>,
+    /// Serve no page
+    #[arg(long, conflicts_with = "http")]
+    pub(crate) no_http: bool,
+    /// Recovery point objective that the page judges by: minutes, or 24h, or 7d
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_rpo)]
+    pub(crate) rpo: i64,
     /// Listen only on the local socket
-    #[arg(long, conflicts_with = "tds")]
+    #[arg(long, conflicts_with_all = ["tds", "http"])]
     pub(crate) local_only: bool,
     /// Accept clients that do not encrypt, on loopback addresses only
     #[arg(long)]

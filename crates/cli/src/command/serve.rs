@@ -6,7 +6,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use windlass_base::message::table;
 use windlass_instance::{Instance, Session};
-use windlass_server::{Limits, Options, Protection, Server};
+use windlass_server::{HttpOptions, Limits, Options, Protection, Server};
 
 use super::{Outcome, misused, open};
 use crate::args::{Common, ServeArguments};
@@ -69,6 +69,10 @@ fn options(arguments: &ServeArguments) -> Options {
             connections: arguments.max_connections,
             ..Limits::default()
         },
+        http: (!arguments.local_only && !arguments.no_http).then(|| HttpOptions {
+            addresses: arguments.http.clone(),
+            rpo_minutes: arguments.rpo,
+        }),
         render: crate::output::rendered,
     }
 }
@@ -89,6 +93,9 @@ fn announce(server: &Server) {
     let addresses = server.addresses();
     for address in &addresses.tds {
         result_line(&format!("listening on {address} (TDS)"));
+    }
+    for address in &addresses.http {
+        result_line(&format!("listening on http://{address}/ (page)"));
     }
     result_line(&format!(
         "listening on {} (this user, without a password)",

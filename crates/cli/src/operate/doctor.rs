@@ -7,13 +7,12 @@ use rusqlite::{Connection, OpenFlags};
 use windlass_base::Moment;
 use windlass_catalog::{Catalog, DatabaseRecord, FILE_NAME};
 use windlass_instance::damage;
+use windlass_instance::overview::{AHEAD, seconds};
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{Restorable, Standing, in_zone_of_now, standings, tell_apart};
 use windlass_instance::{SERVICE_KEY_FILE, Session};
 
-use super::exposure::AHEAD;
-use super::history::seconds;
 use super::settings::Settings;
 use super::texts;
 use crate::args::Common;

@@ -5,8 +5,7 @@
 //! | [`settings`] | the configuration files and their precedence |
 //! | `history` | the backup history of the instance |
 //! | `jobs` | the jobs of the instance |
-//! | `exposure` | potential data loss over time |
-//! | `report` | both as one page |
+//! | `report` | potential data loss over time, with the history as one page |
 //! | `top` | what runs on the instance |
 //! | `expire` | retention on folders |
 //! | `sqlbackup`, `copies` | the dialect of SQL Backup, and its copy queue |
@@ -19,7 +18,6 @@ mod check;
 mod copies;
 mod doctor;
 mod expire;
-mod exposure;
 mod generate;
 mod history;
 mod jobs;
@@ -33,10 +31,12 @@ mod top;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use windlass_instance::overview::Subjects;
 use windlass_instance::{Column, ColumnType, ResultSet, Value};
 
 use crate::args::Common;
 use crate::command::Outcome;
+pub(crate) use history::parse_rpo;
 use settings::Settings;
 
 #[derive(Debug, Subcommand)]
@@ -270,6 +270,14 @@ pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Out
         Command::Doctor => doctor::run(common, settings),
         Command::Completions(arguments) => generate::completions(arguments.shell),
         Command::Man(arguments) => generate::man(&arguments.folder),
+    }
+}
+
+/// Whether all databases meet the objective now.
+fn met(subjects: &Subjects<'_>) -> Outcome {
+    match subjects.is_met() {
+        true => Outcome::Succeeded,
+        false => Outcome::Failed,
     }
 }
 

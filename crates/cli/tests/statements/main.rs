@@ -64,6 +64,7 @@ mod scripting;
 mod server_options;
 mod service;
 mod serving;
+mod serving_page;
 mod signing;
 mod sqlbackup;
 mod sqlbackup_options;

@@ -10,6 +10,8 @@ use crate::support::{Place, Run};
 pub(crate) struct Served {
     child: Child,
     pub(crate) port: u16,
+    /// The port of the page; 0 without `--http`.
+    pub(crate) page: u16,
 }
 
 impl Served {
@@ -18,6 +20,10 @@ impl Served {
         let mut arguments = vec!["serve", "--instance", &instance];
         if !further.contains(&"--local-only") {
             arguments.extend(["--tds", "127.0.0.1:0"]);
+            // Servers of other tests run at the same time.
+            if !further.contains(&"--http") {
+                arguments.push("--no-http");
+            }
         }
         arguments.extend(further);
         let mut child = place
@@ -25,7 +31,7 @@ impl Served {
             .stdout(Stdio::piped())
             .spawn()
             .expect("the server starts");
-        let mut port = 0;
+        let (mut port, mut page) = (0, 0);
         let out = BufReader::new(child.stdout.take().expect("its output"));
         for line in out.lines() {
             let line = line.expect("a line");
@@ -33,11 +39,15 @@ impl Served {
                 let digits = address.rsplit(':').next().expect("a port");
                 port = digits.parse().expect("a port");
             }
+            if let Some(address) = line.strip_suffix("/ (page)") {
+                let digits = address.rsplit(':').next().expect("a port");
+                page = digits.parse().expect("a port");
+            }
             if line.contains("windlass.sock") {
                 break;
             }
         }
-        Self { child, port }
+        Self { child, port, page }
     }
 
     fn signal(&self, signal: rustix::process::Signal) {

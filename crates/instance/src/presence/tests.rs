@@ -96,6 +96,7 @@ impl Place {
             missing_since: None,
             is_forgotten: false,
             is_by_path: false,
+            expires: None,
         }
     }
 }

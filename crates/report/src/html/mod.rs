@@ -1,7 +1,7 @@
 //! The page: one self-contained file.
 //!
 //! Its policy allows inline style and nothing else, so injected scripts do not run, and opening a
-//! report sends no requests.
+//! report sends no requests. The server's page is made of the same parts.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -9,7 +9,8 @@ use crate::chart;
 use crate::model::{Cell, Column, ColumnKind, Fact, Figure, Listing, Report, Row, Section, Table};
 use crate::number::number;
 
-const STYLE: &str = include_str!("style.css");
+/// The style of all pages, without scripts or other files.
+pub const STYLE: &str = include_str!("style.css");
 
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
@@ -45,13 +46,17 @@ impl Report {
                 }
             }
         };
-        page.into_string().chars().map(harmless).collect()
+        harmless(page)
     }
 }
 
-/// Control characters are not allowed in a page, and those that change the direction of writing
+/// The text of a page. Control characters are not allowed in it, and those that change the direction of writing
 /// could make a statement read differently.
-fn harmless(character: char) -> char {
+pub fn harmless(page: Markup) -> String {
+    page.into_string().chars().map(harmless_character).collect()
+}
+
+fn harmless_character(character: char) -> char {
     match character {
         '\n' | '\t' => character,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
@@ -62,7 +67,8 @@ fn harmless(character: char) -> char {
     }
 }
 
-fn figures(figures: &[Figure]) -> Markup {
+/// Results, shown large.
+pub fn figures(figures: &[Figure]) -> Markup {
     html! {
         @if !figures.is_empty() {
             div class="figures" {
@@ -78,7 +84,8 @@ fn figures(figures: &[Figure]) -> Markup {
     }
 }
 
-fn facts(facts: &[Fact]) -> Markup {
+/// Names and values.
+pub fn facts(facts: &[Fact]) -> Markup {
     html! {
         @if !facts.is_empty() {
             dl {
@@ -90,7 +97,8 @@ fn facts(facts: &[Fact]) -> Markup {
     }
 }
 
-fn section(section: &Section, index: usize) -> Markup {
+/// A part of a page; `index` is unique on it.
+pub fn section(section: &Section, index: usize) -> Markup {
     html! {
         section {
             @if !section.heading.is_empty() { h2 { (section.heading) } }

@@ -7,6 +7,7 @@ use windlass_catalog::{DatabaseRecord, Error, FILE_NAME, Failures, KnownDamage, 
 use windlass_instance::Session;
 use windlass_instance::chain::Times;
 use windlass_instance::damage;
+use windlass_instance::overview::{AHEAD, seconds};
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
@@ -16,8 +17,6 @@ use super::verdict::{Reason, State, Subject, Verdict, duration};
 use super::{Limits, is_asked, rest};
 use crate::args::Common;
 use crate::command::open;
-use crate::operate::exposure::AHEAD;
-use crate::operate::history::seconds;
 
 /// Checks the requested or all databases of the instance in `folder`.
 pub(super) fn check(folder: &Path, common: &Common, asked: &[String], limits: Limits) -> Verdict {

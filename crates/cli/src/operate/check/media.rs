@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use windlass_catalog::Provenance;
 use windlass_instance::chain::{Chains, is_newer, rivals};
+use windlass_instance::overview::AHEAD;
 use windlass_instance::provenance::named_databases;
 use windlass_instance::retention::{self, FoundMedia, FoundOther, Place, Scan};
 
 use super::verdict::{Reason, State, Subject, Verdict};
 use super::{Limits, is_asked, rest};
-use crate::operate::exposure::AHEAD;
 
 /// Checks the databases that have backups in the folders.
 pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Verdict {

@@ -2,19 +2,14 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `subject` | the data of each database: its evaluated history, and its newest backups' files |
-//! | `tables` | the same as tables |
-//! | `charts` | the same as charts |
-//! | `page` | the page made of both |
+//! | `page` | the page, made of the parts of [`windlass_instance::overview`] |
 
-mod charts;
 mod page;
-mod subject;
-mod tables;
 
 use std::path::Path;
 
 use windlass_base::Moment;
+use windlass_instance::overview::{Subjects, tables};
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{in_zone_of_now, standings, tell_apart};
@@ -25,7 +20,6 @@ use super::ReportArguments;
 use crate::args::Common;
 use crate::command::{Outcome, existing_session, failed, misused};
 use crate::output::{Console, Layout, message_line, result_json, result_line, result_text};
-pub(super) use subject::Subjects;
 
 /// Runs the command.
 pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
@@ -77,7 +71,7 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
         None => Outcome::Succeeded,
     };
     let outcome = match written {
-        Outcome::Succeeded => subjects.outcome(),
+        Outcome::Succeeded => super::met(&subjects),
         failed => failed,
     };
     looker.note(session.instance_mut().catalog_mut(), now);

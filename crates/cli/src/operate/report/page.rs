@@ -2,31 +2,14 @@
 
 use std::path::Path;
 
-use windlass_report::{Fact, Figure, Report, Section};
-
-use super::subject::{Subject, Subjects, Verdict};
-use super::{charts, tables};
+use windlass_instance::overview::{Subject, Subjects, Verdict, charts, figures, tables};
+use windlass_report::{Fact, Report, Section};
 
 /// Maximum number of databases with their own charts.
 const SECTIONS_MAX: usize = 50;
 
 /// The report on all databases.
 pub(super) fn of(subjects: &Subjects<'_>, instance: &Path) -> Report {
-    let count = |wanted: &[Verdict]| {
-        let all = subjects.all.iter();
-        all.filter(|subject| wanted.contains(&subjects.verdict(subject)))
-            .count()
-    };
-    let backups: usize = subjects
-        .all
-        .iter()
-        .map(|subject| subjects.backups(subject).len())
-        .sum();
-    let figure = |label: &str, value: usize, detail: &str| Figure {
-        label: label.to_owned(),
-        value: value.to_string(),
-        detail: detail.to_owned(),
-    };
     let mut sections = vec![overview(subjects), gaps(subjects)];
     sections.extend(unusable(subjects));
     let with_backups = subjects.all.iter();
@@ -43,31 +26,7 @@ pub(super) fn of(subjects: &Subjects<'_>, instance: &Path) -> Report {
             subjects.moments.from.strftime("%Y-%m-%d %H:%M"),
             subjects.moments.to.strftime("%Y-%m-%d %H:%M")
         ),
-        figures: vec![
-            figure(
-                "databases",
-                subjects.all.len(),
-                &format!("{backups} backups"),
-            ),
-            figure(
-                "keep the objective",
-                count(&[Verdict::Kept]),
-                &match count(&[Verdict::Unknown]) {
-                    0 => String::new(),
-                    unknown => format!("{unknown} unknown: media cannot be examined"),
-                },
-            ),
-            figure(
-                "missed it",
-                count(&[Verdict::Missed, Verdict::Exposed]),
-                &format!("{} miss it now", count(&[Verdict::Exposed])),
-            ),
-            figure(
-                "without a restorable backup",
-                count(&[Verdict::Never, Verdict::Lost]),
-                &format!("{} never backed up", count(&[Verdict::Never])),
-            ),
-        ],
+        figures: figures::of(subjects),
         facts: vec![
             Fact::new("instance", instance.display().to_string()),
             Fact::new("objective", tables::objective(subjects.rpo_minutes)),

@@ -3,56 +3,56 @@
 //!
 //! At any time the newest restorable backup decides: changes since that backup *started* would be
 //! lost. So a gap begins when the newest backup's start is older than the objective, and ends when
-//! the next restorable backup is *finished*. [`windlass_instance::chain`] determines which backups
+//! the next restorable backup is *finished*. [`crate::chain`] determines which backups
 //! are restorable. For the past, a backup counts if it was restorable then, even if it was deleted
 //! since; for the time from the newest backup until now, only what can be restored now counts.
 
+use crate::standing::{Restorable, Standing};
 use windlass_base::Moment;
 use windlass_catalog::{KnownDamage, PastBackup};
-use windlass_instance::standing::{Restorable, Standing};
 
-use super::history::seconds;
+use super::seconds;
 
 /// A period in which a failure would have lost too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Gap {
+pub struct Gap {
     /// When the potential loss exceeded the objective.
-    pub(super) from: Moment,
+    pub from: Moment,
     /// When a restorable backup was finished; now, for an open gap.
-    pub(super) to: Moment,
+    pub to: Moment,
     /// Whether it continues.
-    pub(super) is_open: bool,
+    pub is_open: bool,
     /// Start of the newest restorable backup at that time.
-    pub(super) newest: Moment,
+    pub newest: Moment,
     /// The maximum loss in seconds: from the newest backup's start to the end of the gap.
-    pub(super) loss: i64,
+    pub loss: i64,
 }
 
 /// The backups of a database, evaluated.
 #[derive(Debug)]
-pub(super) struct Exposure<'a> {
-    pub(super) database: &'a str,
+pub struct Exposure<'a> {
+    pub database: &'a str,
     /// All its backups, oldest first.
-    pub(super) backups: Vec<&'a PastBackup>,
+    pub backups: Vec<&'a PastBackup>,
     /// Those that do not count, with the reason: they cannot be restored, or are dated in the future. Missing media of backups older than the
     /// newest state are not listed: they may have been deleted on purpose.
-    pub(super) unusable: Vec<(&'a PastBackup, String)>,
+    pub unusable: Vec<(&'a PastBackup, String)>,
     /// The newest backup whose media are not missing and that is not dated in the future.
-    pub(super) newest: Option<&'a PastBackup>,
+    pub newest: Option<&'a PastBackup>,
     /// Whether backups are dated in the future.
-    pub(super) is_ahead: bool,
+    pub is_ahead: bool,
     /// What is known to be damaged in the database itself.
-    pub(super) ill: Option<KnownDamage>,
+    pub ill: Option<KnownDamage>,
     /// Why it is not known whether that can be restored now.
-    pub(super) unknown: Option<String>,
-    pub(super) gaps: Vec<Gap>,
+    pub unknown: Option<String>,
+    pub gaps: Vec<Gap>,
     /// The maximum potential loss at any time since the first restorable backup, in seconds.
-    pub(super) worst: i64,
+    pub worst: i64,
 }
 
 impl<'a> Exposure<'a> {
     /// The newest restorable backup of a kind (`D`, `I`, `L`).
-    pub(super) fn last(&self, kind: &str) -> Option<&'a PastBackup> {
+    pub fn last(&self, kind: &str) -> Option<&'a PastBackup> {
         let is_usable =
             |backup: &PastBackup| !self.unusable.iter().any(|(other, _)| other.id == backup.id);
         let found = self.backups.iter().rev();
@@ -62,7 +62,7 @@ impl<'a> Exposure<'a> {
 }
 
 /// Why a backup that is dated in the future does not count.
-pub(super) const AHEAD: &str = "dated in the future: the clock was wrong then, or is now";
+pub const AHEAD: &str = "dated in the future: the clock was wrong then, or is now";
 
 /// Evaluates the backups of each database.
 pub(super) fn judge(
@@ -143,14 +143,14 @@ impl Exposure<'_> {
 
 #[cfg(test)]
 mod tests {
+    use crate::standing::standings;
     use windlass_base::Guid;
-    use windlass_instance::standing::standings;
 
     use super::*;
 
     fn judge_all(past: &[PastBackup], rpo_seconds: i64, now: Moment) -> Vec<Exposure<'_>> {
-        let utc = windlass_instance::chain::Times::of(Some(now), None, 0);
-        let at = windlass_instance::retention::Now {
+        let utc = crate::chain::Times::of(Some(now), None, 0);
+        let at = crate::retention::Now {
             local: now,
             utc: utc.unwrap().started,
         };
@@ -209,6 +209,7 @@ mod tests {
             missing_since: None,
             is_forgotten: false,
             is_by_path: false,
+            expires: None,
         }
     }
 

@@ -1,51 +1,50 @@
 //! The data of each database.
 
+use crate::standing::Standing;
 use jiff::civil::DateTime;
 use windlass_base::Moment;
 use windlass_catalog::{KnownDamage, PastBackup};
-use windlass_instance::standing::Standing;
 use windlass_report::Moments;
 
-use crate::command::Outcome;
-use crate::operate::exposure::{Exposure, Gap, judge};
-use crate::operate::history::seconds;
+use super::exposure::{Exposure, Gap, judge};
+use super::seconds;
 
 /// All databases, and the objective.
 #[derive(Debug)]
-pub(in crate::operate) struct Subjects<'a> {
+pub struct Subjects<'a> {
     /// The databases, ordered by name.
-    pub(in crate::operate) all: Vec<Subject<'a>>,
-    pub(super) rpo_minutes: i64,
-    pub(in crate::operate) now: Moment,
+    pub all: Vec<Subject<'a>>,
+    pub rpo_minutes: i64,
+    pub now: Moment,
     /// The period shown.
-    pub(super) moments: Moments,
+    pub moments: Moments,
 }
 
 /// A database.
 #[derive(Debug)]
-pub(in crate::operate) struct Subject<'a> {
-    pub(in crate::operate) name: &'a str,
+pub struct Subject<'a> {
+    pub name: &'a str,
     /// Whether it is registered with the instance or backed up by its path, not only in the history.
-    pub(super) is_kept: bool,
+    pub is_kept: bool,
     /// Its evaluated backups; `None` if there were none.
-    pub(in crate::operate) exposure: Option<Exposure<'a>>,
+    pub exposure: Option<Exposure<'a>>,
 }
 
 impl Subject<'_> {
     /// What is known to be damaged in the database itself.
-    pub(super) fn ill(&self) -> Option<&KnownDamage> {
+    pub fn ill(&self) -> Option<&KnownDamage> {
         self.exposure.as_ref()?.ill.as_ref()
     }
 
     /// Why it is not known whether its newest state can be restored now.
-    pub(super) fn unknown(&self) -> Option<&str> {
+    pub fn unknown(&self) -> Option<&str> {
         self.exposure.as_ref()?.unknown.as_deref()
     }
 }
 
 /// How a database meets the objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::operate) enum Verdict {
+pub enum Verdict {
     /// No period without a restorable backup.
     Kept,
     /// Whether there is one now cannot be told: media cannot be examined.
@@ -65,7 +64,7 @@ pub(in crate::operate) enum Verdict {
 }
 
 impl Verdict {
-    pub(in crate::operate) fn text(self) -> &'static str {
+    pub fn text(self) -> &'static str {
         match self {
             Self::Kept => "kept",
             Self::Unknown => "unknown",
@@ -80,7 +79,7 @@ impl Verdict {
 }
 
 impl<'a> Subjects<'a> {
-    pub(in crate::operate) fn new(
+    pub fn new(
         standings: Vec<Standing<'a>>,
         known: &[&'a str],
         rpo_minutes: i64,
@@ -135,7 +134,7 @@ impl<'a> Subjects<'a> {
     }
 
     /// The databases without a restorable backup that counts, and those that are damaged themselves.
-    pub(super) fn never(&self) -> impl Iterator<Item = &Subject<'a>> {
+    pub fn never(&self) -> impl Iterator<Item = &Subject<'a>> {
         let is_never = |subject: &&Subject<'a>| {
             let verdict = self.verdict(subject);
             matches!(
@@ -148,29 +147,24 @@ impl<'a> Subjects<'a> {
 
     /// Whether all databases are known to meet the objective now. A database that is no longer registered is reported
     /// but does not count; one that is backed up by its path does.
-    pub(in crate::operate) fn outcome(&self) -> Outcome {
+    pub fn is_met(&self) -> bool {
         let is_due = |subject: &&Subject<'_>| {
             let all_pass = !self.all.iter().any(|subject| subject.is_kept);
             subject.is_kept || all_pass
         };
-        let is_ill = |subject: &Subject<'_>| {
-            !matches!(self.verdict(subject), Verdict::Kept | Verdict::Missed)
-        };
-        match self.all.iter().filter(is_due).any(is_ill) {
-            true => Outcome::Failed,
-            false => Outcome::Succeeded,
-        }
+        let mut due = self.all.iter().filter(is_due);
+        due.all(|subject| matches!(self.verdict(subject), Verdict::Kept | Verdict::Missed))
     }
 
     /// The gaps of a database in the period shown.
-    pub(super) fn gaps(&self, subject: &Subject<'a>) -> Vec<Gap> {
+    pub fn gaps(&self, subject: &Subject<'a>) -> Vec<Gap> {
         let gaps = subject.exposure.iter().flat_map(|judged| &judged.gaps);
         gaps.filter(|gap| gap.to.to_civil() > self.moments.from)
             .copied()
             .collect()
     }
 
-    pub(in crate::operate) fn verdict(&self, subject: &Subject<'a>) -> Verdict {
+    pub fn verdict(&self, subject: &Subject<'a>) -> Verdict {
         if subject.ill().is_some() {
             return Verdict::Damaged;
         }
@@ -192,7 +186,7 @@ impl<'a> Subjects<'a> {
     }
 
     /// The backups of a database in the period shown.
-    pub(super) fn backups(&self, subject: &Subject<'a>) -> Vec<&'a PastBackup> {
+    pub fn backups(&self, subject: &Subject<'a>) -> Vec<&'a PastBackup> {
         let all = subject.exposure.iter().flat_map(|judged| &judged.backups);
         let is_shown = |backup: &&PastBackup| {
             let finished = backup.finished.map(Moment::to_civil);

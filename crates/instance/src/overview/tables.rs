@@ -1,13 +1,13 @@
 //! The report as tables, and as JSON.
 
+use crate::damage;
 use serde_json::{Map, Value as Json, json};
 use windlass_base::Moment;
 use windlass_catalog::PastBackup;
-use windlass_instance::damage;
 use windlass_report::{Cell, Column, Row, Table};
 
+use super::kind;
 use super::subject::{Subject, Subjects, Verdict, duration, files, rate, ratio};
-use crate::operate::history::kind;
 
 /// Maximum number of backups in a table; the newest are listed.
 const BACKUPS_MAX: usize = 200;
@@ -21,7 +21,7 @@ fn hours(seconds: i64) -> Cell {
 }
 
 /// A row for each database.
-pub(super) fn databases(subjects: &Subjects<'_>) -> Table {
+pub fn databases(subjects: &Subjects<'_>) -> Table {
     let row = |subject: &Subject<'_>| {
         let judged = subject.exposure.as_ref();
         let last = |kind: &str| at(judged.and_then(|judged| judged.last(kind)?.finished));
@@ -71,7 +71,7 @@ pub(super) fn databases(subjects: &Subjects<'_>) -> Table {
 }
 
 /// A row for each period in which too much would have been lost.
-pub(super) fn gaps(subjects: &Subjects<'_>) -> Table {
+pub fn gaps(subjects: &Subjects<'_>) -> Table {
     let rows = subjects.all.iter().flat_map(|subject| {
         subjects.gaps(subject).into_iter().map(|gap| {
             Row::new(vec![
@@ -119,7 +119,7 @@ pub(super) fn gaps(subjects: &Subjects<'_>) -> Table {
 }
 
 /// The backups that do not count.
-pub(super) fn unusable(subjects: &Subjects<'_>) -> Table {
+pub fn unusable(subjects: &Subjects<'_>) -> Table {
     let rows = subjects.all.iter().flat_map(|subject| {
         let judged = subject.exposure.iter();
         judged
@@ -149,7 +149,7 @@ pub(super) fn unusable(subjects: &Subjects<'_>) -> Table {
 }
 
 /// The backups of a database, newest first.
-pub(super) fn backups(backups: &[&PastBackup]) -> Table {
+pub fn backups(backups: &[&PastBackup]) -> Table {
     let mb = |bytes: u64| Cell::Number(bytes as f64 / f64::from(1 << 20));
     let row = |backup: &&PastBackup| {
         let mut what = kind(&backup.kind).to_owned();
@@ -195,7 +195,7 @@ pub(super) fn backups(backups: &[&PastBackup]) -> Table {
 }
 
 /// A duration in human-readable form.
-pub(super) fn objective(minutes: i64) -> String {
+pub fn objective(minutes: i64) -> String {
     match minutes {
         minutes if minutes % 1440 == 0 && minutes > 1440 => format!("{} days", minutes / 1440),
         minutes if minutes % 60 == 0 => format!("{} h", minutes / 60),
@@ -204,7 +204,7 @@ pub(super) fn objective(minutes: i64) -> String {
 }
 
 /// The tables as one object.
-pub(super) fn json(subjects: &Subjects<'_>, tables: &[&Table]) -> Json {
+pub fn json(subjects: &Subjects<'_>, tables: &[&Table]) -> Json {
     let mut object = Map::new();
     object.insert("now".to_owned(), json!(subjects.now.to_string()));
     object.insert("rpo_minutes".to_owned(), json!(subjects.rpo_minutes));

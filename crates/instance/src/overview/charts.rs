@@ -6,8 +6,8 @@ use windlass_report::{
     Chart, ChartKind, Event, Period, TimePoint, TimeSeries, Timeline, TimelineRow, Times,
 };
 
+use super::kind;
 use super::subject::{Subject, Subjects, rate, ratio};
-use crate::operate::history::kind;
 
 /// SQL Server's letters in the order of the charts.
 const KINDS: [&str; 3] = ["D", "I", "L"];
@@ -19,7 +19,7 @@ const POINTS_MAX: usize = 250;
 const ROWS_MAX: usize = 60;
 
 /// The events of all databases over time.
-pub(super) fn timeline(subjects: &Subjects<'_>) -> Chart {
+pub fn timeline(subjects: &Subjects<'_>) -> Chart {
     let row = |subject: &Subject<'_>| {
         let events = subjects.backups(subject).into_iter().filter_map(|backup| {
             Some(Event {
@@ -70,7 +70,7 @@ pub(super) fn timeline(subjects: &Subjects<'_>) -> Chart {
 }
 
 /// Size, rate and ratio of a database's backups over time.
-pub(super) fn of_database(subjects: &Subjects<'_>, subject: &Subject<'_>) -> Vec<Chart> {
+pub fn of_database(subjects: &Subjects<'_>, subject: &Subject<'_>) -> Vec<Chart> {
     let backups = subjects.backups(subject);
     let mb = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let size = lines(
