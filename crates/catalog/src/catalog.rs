@@ -130,7 +130,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Creates the tables of a new catalog, and adds what an earlier version does not have.
+    /// Creates the tables of a new catalog, and those that an older one lacks.
     fn create(&mut self) -> Result<(), Error> {
         let path = self.path();
         if version_of(&self.connection, &path)? == schema::VERSION {
@@ -138,11 +138,10 @@ impl Catalog {
         }
         let transaction = self.write("beginning a new catalog")?;
         // Another process may have created it while this one waited.
-        let text = match version_of(&transaction, &path)? {
-            0 if is_empty(&transaction, &path)? => schema::SCHEMA,
+        let found = match version_of(&transaction, &path)? {
+            0 if is_empty(&transaction, &path)? => 0,
             0 => return Err(Error::Foreign { path }),
-            1 => schema::ADDED_IN_2,
-            schema::VERSION => return Ok(()),
+            found if found <= schema::VERSION => found,
             found => {
                 return Err(Error::Version {
                     path,
@@ -152,7 +151,9 @@ impl Catalog {
             }
         };
         let doing = "making the catalog's tables";
-        transaction.execute_batch(text).doing(doing)?;
+        for (_, text) in schema::LAYOUTS.iter().filter(|(since, _)| *since > found) {
+            transaction.execute_batch(text).doing(doing)?;
+        }
         transaction
             .pragma_update(None, "user_version", schema::VERSION)
             .doing(doing)?;
@@ -287,24 +288,20 @@ mod tests {
     }
 
     #[test]
-    fn a_catalog_of_version_1_gets_what_it_does_not_have_and_keeps_the_rest() {
+    fn a_catalog_of_the_first_version_gets_what_it_lacks_and_keeps_what_it_has() {
         let folder = tempfile::tempdir().unwrap();
+        drop(Catalog::open(folder.path()).unwrap());
         let path = folder.path().join(FILE_NAME);
+        std::fs::remove_file(&path).unwrap();
         let connection = Connection::open(&path).unwrap();
-        connection
-            .execute_batch(include_str!("schema.sql"))
-            .unwrap();
-        connection
-            .execute_batch("INSERT INTO own_drive VALUES ('d', '/srv/d'); PRAGMA user_version = 1")
-            .unwrap();
+        let (_, first) = schema::LAYOUTS.first().unwrap();
+        connection.execute_batch(first).unwrap();
+        let kept = "INSERT INTO own_drive VALUES ('D', '/srv/d'); PRAGMA user_version = 1";
+        connection.execute_batch(kept).unwrap();
         drop(connection);
         let catalog = Catalog::open(folder.path()).unwrap();
         assert_eq!(catalog.drives().unwrap().len(), 1);
-        assert_eq!(catalog.agent().jobs().unwrap(), []);
-        assert_eq!(
-            version_of(catalog.connection(), &path).unwrap(),
-            schema::VERSION
-        );
+        assert!(catalog.logins().unwrap().is_empty());
     }
 
     #[test]

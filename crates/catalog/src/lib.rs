@@ -15,7 +15,8 @@
 //! | [`EarlierBackups`] | what a new backup must not seem older than |
 //! | [`FailureRecord`], [`Depth`] | failed backups, verified sets |
 //! | [`KnownDamage`] | the databases that are known to be damaged |
-//! | [`Drive`] | settings: folders mapped to drive letters, and folders for restores |
+//! | [`Drive`] | settings: folders mapped to drive letters, folders for restores, folders of remote sessions |
+//! | [`LoginRecord`] | logins, and their server roles |
 //! | [`Configuration`] | server options: configured, installed and in use |
 //! | [`CertificateRecord`], [`MasterKeyRecord`] | certificates, and private keys sealed with the master key |
 //! | [`StoredProcedure`] | procedures, kept for each database name |
@@ -26,7 +27,7 @@
 //! Invariants:
 //! 1. Several processes may use one catalog at once: every call is one short transaction, started
 //!    as a writer if it will write, and waits up to [`BUSY_SECONDS`] for others.
-//! 2. A catalog of another version is refused.
+//! 2. A catalog of an older version gets what it lacks when it is opened; one of a newer version is refused.
 //! 3. Scripts see its views (`sys.databases`, `msdb.dbo.backupset`) through a read-only connection.
 //!
 //! Layout: `docs/format/catalog.md`.
@@ -47,6 +48,7 @@ mod error;
 mod forget;
 mod history;
 mod home;
+mod login;
 mod past;
 mod procedure;
 pub mod provenance;
@@ -74,6 +76,7 @@ pub use device::BackupDevice;
 pub use earlier::EarlierBackups;
 pub use error::Error;
 pub use forget::Forgotten;
+pub use login::{LoginChange, LoginRecord, NewLogin};
 pub use past::{PastBackup, PastMedium};
 pub use procedure::{Existing, StoredProcedure};
 pub use provenance::Provenance;

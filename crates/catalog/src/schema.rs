@@ -6,12 +6,11 @@
 /// The version of the layout, stored in SQLite's `user_version`; 0 is a new catalog.
 pub(crate) const VERSION: u32 = 2;
 
-/// Creates the tables and views of a new catalog.
-pub(crate) const SCHEMA: &str =
-    concat!(include_str!("schema.sql"), include_str!("agent/agent.sql"));
-
-/// Makes version 2 of version 1.
-pub(crate) const ADDED_IN_2: &str = include_str!("agent/agent.sql");
+/// The first layout, and what each later version adds to it, by the version that has it.
+pub(crate) const LAYOUTS: &[(u32, &str)] = &[
+    (1, include_str!("schema.sql")),
+    (2, concat!(include_str!("logins.sql"), include_str!("agent/agent.sql"))),
+];
 
 #[cfg(test)]
 mod tests {
@@ -22,23 +21,30 @@ mod tests {
 
     use super::*;
 
-    /// Of the layout that [`VERSION`] names.
-    const CHECKSUM: u64 = 0xA4E5_2301_D1D2_0A7A;
+    /// Of the layouts up to [`VERSION`].
+    const CHECKSUM: u64 = 0x4BCD_C1D8_8390_B842;
+
+    fn all() -> String {
+        LAYOUTS.iter().map(|(_, text)| *text).collect()
+    }
 
     #[test]
     fn another_layout_has_another_version() {
-        let found = checksum(SCHEMA.as_bytes());
+        let found = checksum(all().as_bytes());
         assert_eq!(
             found, CHECKSUM,
-            "the schema has changed: instances that exist cannot be used with it. Raise VERSION, migrate \
-             them, and put {found:#x} here"
+            "a layout has changed: instances that exist cannot be used with it. Raise VERSION, add what is \
+             new to LAYOUTS, and put {found:#x} here"
         );
+        let last = LAYOUTS.iter().map(|(version, _)| *version).max();
+        assert_eq!(last, Some(VERSION));
+        assert!(LAYOUTS.is_sorted_by_key(|(version, _)| *version));
     }
 
     #[test]
     fn the_views_of_the_history_show_every_column_but_our_own() {
         let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(SCHEMA).unwrap();
+        connection.execute_batch(&all()).unwrap();
         let columns = |table: &str| -> BTreeSet<String> {
             let text = "SELECT name FROM pragma_table_info(?1)";
             let mut statement = connection.prepare(text).unwrap();

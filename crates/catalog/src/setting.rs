@@ -1,4 +1,4 @@
-//! Settings of an instance: folders mapped to drive letters, and folders for restores.
+//! Settings of an instance: folders mapped to drive letters, folders for restores, folders of remote sessions.
 
 use std::path::{Path, PathBuf};
 
@@ -82,6 +82,45 @@ impl Catalog {
             )
             .map(|rows| rows > 0)
             .doing("removing a folder of restores")
+    }
+
+    /// The folders and URL prefixes in which remote sessions may name files, besides the mapped drives.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn remote_folders(&self) -> Result<Vec<String>, Error> {
+        let doing = "listing the folders of remote sessions";
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT folder FROM own_remote_folder ORDER BY folder")
+            .doing(doing)?;
+        let rows = statement.query_map([], |row| row.get(0)).doing(doing)?;
+        rows.collect::<Result<_, _>>().doing(doing)
+    }
+
+    /// Lets remote sessions name files in a folder.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn add_remote_folder(&mut self, folder: &str) -> Result<(), Error> {
+        self.connection()
+            .execute(
+                "INSERT OR REPLACE INTO own_remote_folder (folder) VALUES (?1)",
+                [folder],
+            )
+            .map(|_| ())
+            .doing("adding a folder of remote sessions")
+    }
+
+    /// Removes such a folder; false if it was not listed.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn remove_remote_folder(&mut self, folder: &str) -> Result<bool, Error> {
+        self.connection()
+            .execute("DELETE FROM own_remote_folder WHERE folder = ?1", [folder])
+            .map(|rows| rows > 0)
+            .doing("removing a folder of remote sessions")
     }
 
     /// Maps a drive, replacing its previous folder.

@@ -24,6 +24,7 @@ mod key_block;
 mod key_file;
 mod key_ring;
 mod passphrase;
+mod password;
 mod pkcs12;
 mod set_key;
 mod signing;
@@ -36,6 +37,7 @@ pub use key_block::{KeyBlock, PASSPHRASES_MAX, RECIPIENTS_MAX, Recipient, Recipi
 pub use key_file::{KeyFile, KeyFileEntry};
 pub use key_ring::{KeyRing, Opened};
 pub use passphrase::{Passphrase, PassphraseError};
+pub use password::{PARALLEL_MAX, PasswordHash};
 pub use set_key::{Cipher, SetKey, TAG_BYTES};
 pub use signing::{Signature, Signer, SigningKey};
 pub use vault::VaultKey;

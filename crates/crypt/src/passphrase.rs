@@ -22,7 +22,7 @@ const MEMORY_KIB_MAX: u32 = 256 << 10;
 const PASSES_MAX: u32 = 16;
 const LANES_MAX: u32 = 16;
 
-const SALT_BYTES: usize = 16;
+pub(crate) const SALT_BYTES: usize = 16;
 
 /// A passphrase; wiped when dropped.
 #[derive(Clone, PartialEq, Eq)]
@@ -83,10 +83,10 @@ pub enum PassphraseError {
 /// Salt and cost parameters that turn a passphrase into a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stretch {
-    salt: [u8; SALT_BYTES],
-    memory_kib: u32,
-    passes: u32,
-    lanes: u32,
+    pub(crate) salt: [u8; SALT_BYTES],
+    pub(crate) memory_kib: u32,
+    pub(crate) passes: u32,
+    pub(crate) lanes: u32,
 }
 
 impl Stretch {
@@ -117,10 +117,13 @@ impl Stretch {
             passes: u32::from_le_bytes(reader.array()?),
             lanes: u32::from_le_bytes(reader.array()?),
         };
-        let is_bounded = (MEMORY_KIB_MIN..=MEMORY_KIB_MAX).contains(&stretch.memory_kib)
-            && (1..=PASSES_MAX).contains(&stretch.passes)
-            && (1..=LANES_MAX).contains(&stretch.lanes);
-        is_bounded.then_some(stretch)
+        stretch.is_bounded().then_some(stretch)
+    }
+
+    pub(crate) fn is_bounded(&self) -> bool {
+        (MEMORY_KIB_MIN..=MEMORY_KIB_MAX).contains(&self.memory_kib)
+            && (1..=PASSES_MAX).contains(&self.passes)
+            && (1..=LANES_MAX).contains(&self.lanes)
     }
 
     /// The cost, in KiB times passes.

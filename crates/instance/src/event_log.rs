@@ -184,6 +184,12 @@ pub(crate) fn refused(message: &Message) {
     error!(number, severity, line, "batch refused");
 }
 
+/// Logs that a statement was refused for want of a right.
+pub(crate) fn denied(login: &str, failure: &Failure) {
+    let number = failure.messages.first().map(|message| message.number);
+    tracing::warn!(login, number, "permission denied");
+}
+
 /// Logs the end of a SQL Backup command.
 pub(crate) fn command_ended(exit_code: i64, sql_error: i64, files: usize) {
     if exit_code == 0 {

@@ -17,6 +17,7 @@ use windlass_crypt::VaultKey;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{Database, LogIdentity};
 
+use crate::confinement::Confinement;
 use crate::engine::{EngineDatabases, file_records};
 use crate::names::{Drives, absolute, logical_name};
 use crate::sessions::Sessions;
@@ -226,6 +227,16 @@ impl Instance {
     /// Gives the machine a name that stays, where the system's changes.
     pub fn name_machine(&mut self, name: String) {
         self.identity = self.identity.clone().on_machine(name);
+    }
+
+    /// Names the login in whose name backups are made.
+    pub(crate) fn name_user(&mut self, name: &str) {
+        name.clone_into(&mut self.identity.user);
+    }
+
+    /// Confines the names of files in statements, or ends that.
+    pub(crate) fn confine(&mut self, confinement: Option<Confinement>) {
+        self.drives.confine(confinement);
     }
 
     /// Adds restrictions on restores, until this value is dropped.

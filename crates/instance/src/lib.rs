@@ -10,6 +10,7 @@
 //! | [`standing`], [`presence`], [`verified`] | what can be restored now; whether its media still exist; what was found in them |
 //! | [`damage`] | which databases are known to be damaged |
 //! | [`overview`] | all of it against a recovery point objective: tables, charts, metrics |
+//! | [`login`], `confinement` | who a session is and what it may do; where a remote one may name files |
 //! | [`Session`] | the current database, variables, settings, what is open |
 //! | [`tsql`] | T-SQL: statements to operations, and operations to text |
 //! | [`sqlbackup`] | the dialect of SQL Backup Pro: commands to operations |
@@ -32,6 +33,7 @@
 mod accelerator;
 pub mod agent;
 pub mod chain;
+mod confinement;
 pub mod damage;
 mod data_type;
 mod decimal;
@@ -43,6 +45,7 @@ mod identity;
 mod import_export;
 mod instance;
 mod keys;
+pub mod login;
 pub mod message_of;
 mod names;
 pub mod operation;
@@ -77,6 +80,7 @@ pub use identity::{Identity, PRODUCT};
 pub use import_export::{ImportReport, ImportRequest};
 pub use instance::{BackupDefaults, Instance, RestorePolicy, SYSTEM_DATABASES, is_system_database};
 pub use keys::SERVICE_KEY_FILE;
+pub use login::{LoginRefusal, Principal, Role, authenticate};
 pub use names::{Drives, NameError, absolute, logical_name};
 pub use operation::{is_url, shown};
 pub use outcome::{Collected, Column, ColumnType, Completed, Event, Progress, ResultSet, Sink};

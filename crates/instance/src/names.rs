@@ -3,15 +3,23 @@
 //! Scripts written for Windows run unchanged when each of their drives is mapped to a folder. A
 //! mapped path cannot leave its folder: `..` stops at the drive's root, as it does on Windows. Where
 //! a Windows path differs from an existing file only in case, it means that file.
+//!
+//! Every name that a statement gives is resolved here, so this is also where those of remote sessions are
+//! [confined](crate::confinement).
 
 use std::path::{Component, MAIN_SEPARATOR_STR, Path, PathBuf};
 
 use windlass_catalog::Drive;
 use windlass_device::DeviceAddress;
 
-/// The folders mapped to drive letters.
+use crate::confinement::Confinement;
+
+/// The folders mapped to drive letters, and the limits of a remote session.
 #[derive(Debug, Clone, Default)]
-pub struct Drives(Vec<Drive>);
+pub struct Drives {
+    mapped: Vec<Drive>,
+    confinement: Option<Confinement>,
+}
 
 /// Why a name does not mean a file here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,32 +40,63 @@ pub enum NameError {
         /// The path, with the character escaped.
         path: String,
     },
+    /// A remote session names what is in none of its folders.
+    #[error("'{path}' is outside of the folders of remote sessions")]
+    Outside { path: String },
 }
 
 impl Drives {
     /// Maps a letter; replaces an earlier mapping.
     pub fn set(&mut self, drive: Drive) {
         let letter = drive.letter.to_ascii_uppercase();
-        self.0.retain(|known| known.letter != letter);
-        self.0.push(Drive { letter, ..drive });
-        self.0.sort_by_key(|drive| drive.letter);
+        self.mapped.retain(|known| known.letter != letter);
+        self.mapped.push(Drive { letter, ..drive });
+        self.mapped.sort_by_key(|drive| drive.letter);
     }
 
     pub fn remove(&mut self, letter: char) {
-        self.0
+        self.mapped
             .retain(|known| !known.letter.eq_ignore_ascii_case(&letter));
     }
 
     /// The mapped drives, by letter.
     pub fn list(&self) -> &[Drive] {
-        &self.0
+        &self.mapped
+    }
+
+    /// From now on only names within the limits mean files; `None` for no limits.
+    pub(crate) fn confine(&mut self, confinement: Option<Confinement>) {
+        self.confinement = confinement;
     }
 
     /// The file that a path in a statement means.
     ///
     /// # Errors
-    /// [`NameError`] if it does not mean a file here.
+    /// [`NameError`] if it does not mean a file here, or one that the session may not name.
     pub fn path(&self, written: &str) -> Result<PathBuf, NameError> {
+        let path = self.mapped_path(written)?;
+        match &self.confinement {
+            Some(limits) if !limits.allows(&self.mapped, &path) => Err(NameError::Outside {
+                path: written.to_owned(),
+            }),
+            _ => Ok(path),
+        }
+    }
+
+    /// Checks that the session may name an object by its URL.
+    ///
+    /// # Errors
+    /// [`NameError::Outside`].
+    pub fn check_url(&self, url: &str) -> Result<(), NameError> {
+        match &self.confinement {
+            Some(limits) if !limits.allows_url(url) => Err(NameError::Outside {
+                path: crate::shown(url),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn mapped_path(&self, written: &str) -> Result<PathBuf, NameError> {
         // Paths of this system are not trimmed: a name may end with a blank.
         let text = match written.starts_with('/') {
             true => written,
@@ -120,7 +159,7 @@ impl Drives {
     }
 
     fn folder(&self, letter: char) -> Option<&Path> {
-        let drive = self.0.iter().find(|drive| drive.letter == letter)?;
+        let drive = self.mapped.iter().find(|drive| drive.letter == letter)?;
         Some(&drive.folder)
     }
 }
@@ -294,6 +333,26 @@ mod tests {
             drives.path("a\0b"),
             Err(NameError::ControlCharacter { .. })
         ));
+    }
+
+    #[test]
+    fn a_confined_name_is_refused_wherever_it_leads_out_and_nul_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/etc", folder.path().join("out")).unwrap();
+        let mut drives = drives(folder.path());
+        assert!(drives.path("/etc/passwd").is_ok());
+        drives.confine(Some(Confinement::default()));
+        assert!(drives.path(r"D:\a.bak").is_ok());
+        assert!(drives.disk_device("NUL").is_ok());
+        for written in ["/etc/passwd", r"D:\out\passwd", "a.bak", r"..\a.bak"] {
+            let outside = drives.path(written);
+            assert!(
+                matches!(outside, Err(NameError::Outside { .. })),
+                "{written}"
+            );
+            assert!(drives.disk_device(written).is_err(), "{written}");
+        }
+        assert!(drives.check_url("s3://host/bucket/a.bak").is_err());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! Invariant: [`Queries::release`] closes the connection before anything else opens or replaces one
 //! of its files.
 
+mod guard;
 pub(crate) mod views;
 
 use std::path::{Path, PathBuf};
@@ -61,6 +62,8 @@ pub(crate) struct Queries {
     engines: OpenDatabases,
     sessions: Sessions,
     cancel: Arc<AtomicBool>,
+    /// Whether SQL may not open files by itself.
+    is_guarded: bool,
 }
 
 /// How a transaction ended.
@@ -125,7 +128,14 @@ impl Queries {
             temporary: None,
             temporary_uri: String::new(),
             cancel,
+            is_guarded: false,
         }
+    }
+
+    /// Keeps SQL from opening files by itself, or ends that.
+    pub(crate) fn guard(&mut self, is_guarded: bool) {
+        self.connection = None;
+        self.is_guarded = is_guarded;
     }
 
     /// The name of the current database.
@@ -243,6 +253,9 @@ impl Queries {
         )?;
         self.program.register(&connection)?;
         self.attach_temporary(&connection)?;
+        if self.is_guarded {
+            guard::watch(&mut connection)?;
+        }
         Ok(connection)
     }
 

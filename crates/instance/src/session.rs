@@ -83,6 +83,8 @@ pub struct Session {
     pub(crate) entry: Entry,
     /// Where its batches run, if not here.
     pub(crate) elsewhere: Option<Box<dyn Elsewhere>>,
+    /// For whom it acts.
+    pub(crate) principal: crate::Principal,
     /// How many more statements may run, if only those may that touch no files.
     pub(crate) steps_left: Option<u32>,
 }
@@ -135,6 +137,7 @@ impl Session {
     pub fn of_client(instance: Instance, client: Client) -> Self {
         let cancel = Arc::new(AtomicBool::new(false));
         let entry = instance.sessions().enter(client, &cancel);
+        let principal = crate::Principal::administrator(&instance.identity().user);
         Self {
             entry,
             elsewhere: None,
@@ -163,6 +166,7 @@ impl Session {
             makes_folders: false,
             trust: Trust::default(),
             is_rehearsal: false,
+            principal,
             steps_left: None,
         }
     }

@@ -95,6 +95,26 @@ impl ParseError {
         Self::new(span, table::unknown_option(shortened(option), statement))
     }
 
+    /// The same error without the token that it names, if that may be a password: a string in a batch with the
+    /// word PASSWORD, or anything right after that word.
+    #[must_use]
+    pub(crate) fn discreet(mut self, text: &str) -> Self {
+        let before = text.get(..self.offset).unwrap_or(text).to_ascii_uppercase();
+        let before = before.trim_end().trim_end_matches('=').trim_end();
+        let token = text.get(self.offset..).unwrap_or("");
+        let token = token.strip_prefix(['N', 'n']).unwrap_or(token);
+        let is_string = token.starts_with(['\'', '"', '[']);
+        if before.ends_with("PASSWORD") || is_string && before.contains("PASSWORD") {
+            let message = match self.number {
+                105 => table::unclosed_quote(HIDDEN),
+                102 | 103 | 156 => table::syntax_near(HIDDEN),
+                _ => return self,
+            };
+            (self.number, self.text) = (message.number, message.text);
+        }
+        self
+    }
+
     /// T-SQL that SQL Server would run and Windlass does not.
     pub(crate) fn not_supported(span: Span, what: &str, hint: &str) -> Self {
         let mut message = table::statement_not_supported(shortened(what), "");
@@ -102,6 +122,9 @@ impl ParseError {
         Self::new(span, message).with_hint(hint)
     }
 }
+
+/// What an error shows in place of a password.
+const HIDDEN: &str = "***";
 
 /// Maximum number of source characters in a message.
 const SHOWN_CHARACTERS_MAX: usize = 128;

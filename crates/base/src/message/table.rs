@@ -117,6 +117,7 @@ messages! {
     217, 16, nesting_exceeded(limit), "Maximum stored procedure, function, trigger, or view nesting level exceeded (limit {limit}).";
     220, 16, value_overflow(data_type, value), "Arithmetic overflow error for data type {data_type}, value = {value}.";
     226, 16, not_in_transaction(statement), "{statement} statement not allowed within multi-statement transaction.";
+    229, 14, object_permission_denied(permission, object, database, schema), "The {permission} permission was denied on the object '{object}', database '{database}', schema '{schema}'.";
     235, 16, money_syntax(), "Cannot convert a char value to money. The value has incorrect syntax.";
     240, 16, recursion_types_differ(column, table), "Types don't match between the anchor and the recursive part in column \"{column}\" of recursive query \"{table}\".";
     241, 16, date_conversion_failed(), "Conversion failed when converting date and/or time from character string.";
@@ -126,11 +127,13 @@ messages! {
     248, 16, text_overflow(from, value, to), "The conversion of the {from} value '{value}' overflowed an {to} column.";
     252, 16, recursion_without_union_all(table), "Recursive common table expression '{table}' does not contain a top-level UNION ALL operator.";
     259, 16, catalog_read_only(), "Ad hoc updates to system catalogs are not allowed.";
+    262, 14, permission_denied(statement, database), "{statement} permission denied in database '{database}'.";
     263, 16, must_name_table(), "Must specify table to select from.";
     264, 16, column_set_twice(name), "The column name '{name}' is specified more than once in the SET clause or column list of an INSERT. A column cannot be assigned more than one value in the same clause. Modify the clause to make sure that a column is updated only once.";
     266, 16, transaction_count_differs(before, after), "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements. Previous count = {before}, current count = {after}.";
     281, 16, invalid_style(style, data_type), "{style} is not a valid style number when converting from {data_type} to a character string.";
     289, 16, date_parts_invalid(data_type), "Cannot construct data type {data_type}, some of the arguments have values which are not valid.";
+    300, 14, server_permission_denied(permission), "{permission} permission was denied on object 'server', database 'master'.";
     310, 15, recursion_limit_invalid(limit), "The value {limit} specified for the MAXRECURSION option exceeds the allowed maximum of 32767.";
     402, 16, incompatible_types(left, right, operator), "The data types {left} and {right} are incompatible in the {operator} operator.";
     448, 16, collation_invalid(name), "Invalid collation '{name}'.";
@@ -143,6 +146,7 @@ messages! {
     537, 16, invalid_length(), "Invalid length parameter passed to the LEFT or SUBSTRING function.";
     824, 24, logical_consistency(detail, page, offset, file), "SQL Server detected a logical consistency-based I/O error: {detail}. It occurred during a read of page {page} at offset {offset} in file '{file}'.";
     911, 16, database_does_not_exist(database), "Database '{database}' does not exist. Make sure that the name is entered correctly.";
+    916, 14, database_not_accessible(login, database), "The server principal \"{login}\" is not able to access the database \"{database}\" under the current security context.";
     927, 14, database_restoring(database), "Database '{database}' cannot be opened. It is in the middle of a restore.";
     952, 16, database_in_transition(database), "Database '{database}' is in transition. Try the statement later.";
     1031, 15, percent_invalid(), "Percent values must be between 0 and 100.";
@@ -154,6 +158,7 @@ messages! {
     1834, 16, file_used_by_database(file, database), "The file '{file}' cannot be overwritten.  It is being used by database '{database}'.";
     2528, 10, dbcc_completed(), "DBCC execution completed. If DBCC printed error messages, contact your system administrator.";
     2536, 10, dbcc_results(database), "DBCC results for '{database}'.";
+    2571, 14, dbcc_denied(login, command), "User '{login}' does not have permission to run DBCC {command}.";
     2627, 14, key_violation(columns), "Violation of PRIMARY KEY or UNIQUE constraint. Cannot insert duplicate key: {columns}.";
     2628, 16, text_truncated(table, column, value), "String or binary data would be truncated in table '{table}', column '{column}'. Truncated value: '{value}'.";
     2714, 16, object_exists(name), "There is already an object named '{name}' in the database.";
@@ -181,6 +186,7 @@ messages! {
     3101, 16, exclusive_access(), "Exclusive access could not be obtained because the database is in use.";
     3102, 16, in_use_by_session(statement, database), "{statement} cannot process database '{database}' because it is in use by this session. It is recommended that the master database be used when performing this operation.";
     3105, 16, too_many_pages(file, limit), "RESTORE cannot restore any more pages into file '{file}' because the maximum number of pages ({limit}) are already being restored. Either complete the restore sequence for the existing pages, or use RESTORE FILE to restore all pages in the file.";
+    3110, 14, restore_denied(database), "User does not have permission to RESTORE database '{database}'.";
     3111, 16, control_page(page), "Page {page} is a control page which cannot be restored in isolation. To repair this page, the entire file must be restored.";
     3115, 16, subset_in_simple_recovery(), "The database is using the simple recovery model. It is not possible to restore a subset of the read-write data.";
     3116, 16, other_recovery_path(), "The supplied backup is not on the same recovery path as the database, and is ineligible for use for an online file restore.";
@@ -254,6 +260,7 @@ messages! {
     4208, 16, not_in_simple_recovery(statement), "The statement {statement} is not allowed while the recovery model is SIMPLE. Use BACKUP DATABASE or change the recovery model using ALTER DATABASE.";
     4350, 16, page_list_malformed(count, offset), "The list of pages provided with the RESTORE PAGE statement is incorrectly formatted. Prior to the problem {count} pages were correctly identified. The problem was hit at character offset {offset}. Check that all pages are identified by numeric <file>:<page> pairs with commas separating each pair. For example: PAGE='1:57,2:31'.";
     4353, 16, move_given_twice(file), "Conflicting file relocations have been specified for file '{file}'. Only a single WITH MOVE clause should be specified for any logical file name.";
+    5011, 14, alter_database_denied(database), "User does not have permission to alter database '{database}', the database does not exist, or the database is not in a state that allows access checks.";
     5120, 16, cannot_open_file(file, error), "Unable to open the physical file \"{file}\". {error}.";
     5133, 16, directory_lookup_failed(file, error), "Directory lookup for the file \"{file}\" failed with the operating system error {error}.";
     5170, 16, file_cannot_be_created(file), "Cannot create file '{file}' because it already exists. Change the file path or the file name, and retry the operation.";
@@ -262,9 +269,12 @@ messages! {
     5701, 10, changed_database(database), "Changed database context to '{database}'.";
     5703, 10, changed_language(language), "Changed language setting to {language}.";
     5807, 16, recovery_interval_too_long(minutes), "Recovery intervals above {minutes} minutes not recommended. Use the RECONFIGURE WITH OVERRIDE statement to force this configuration.";
+    5812, 14, reconfigure_denied(), "You do not have permission to run the RECONFIGURE statement.";
+    6102, 14, kill_denied(), "User does not have permission to use the KILL statement.";
     6104, 16, kill_own(), "Cannot use KILL to kill your own process.";
     6106, 16, no_such_process(number), "Process ID {number} is not an active process ID.";
     7202, 11, server_unknown(server), "Could not find server '{server}' in sys.servers. Verify that the correct server name was specified. If necessary, execute the stored procedure sp_addlinkedserver to add the server to sys.servers.";
+    7983, 14, dbcc_on_database_denied(login, command, database), "User '{login}' does not have permission to run DBCC {command} for database '{database}'.";
     8114, 16, data_type_conversion(from, to), "Error converting data type {from} to {to}.";
     8115, 16, arithmetic_overflow(to), "Arithmetic overflow error converting expression to data type {to}.";
     8117, 16, operand_invalid(data_type, operator), "Operand data type {data_type} is invalid for {operator} operator.";
@@ -313,11 +323,17 @@ messages! {
     14575, 16, relative_which(), "@freq_relative_interval must be one of 1st (0x1), 2nd (0x2), 3rd [0x4], 4th (0x8) or Last (0x10).";
     14576, 16, relative_kind(), "@freq_interval must be between 1 and 10 (1 = Sunday .. 7 = Saturday, 8 = Day, 9 = Weekday, 10 = Weekend-day) for a monthly-relative job.";
     14577, 16, recurrence_factor(), "@freq_recurrence_factor must be at least 1.";
+    15006, 16, name_invalid(name), "'{name}' is not a valid name because it contains invalid characters.";
+    15007, 16, login_unknown(name), "'{name}' is not a valid login or you do not have permission.";
     15009, 16, object_without_text(name, database), "The object '{name}' does not exist in database '{database}' or is invalid for this operation.";
     15010, 16, database_not_found_for_procedure(database), "The database '{database}' does not exist. Supply a valid database name. To see available databases, use sys.databases.";
     15012, 16, device_unknown(device), "The device '{device}' does not exist. Use sys.backup_devices to show available devices.";
+    15025, 16, principal_exists(name), "The server principal '{name}' already exists.";
     15026, 16, device_exists(device), "Logical device '{device}' already exists.";
     15044, 16, device_type_unknown(device_type), "The type, '{device_type}', is an unknown backup device type. Use the type 'disk', 'tape', or 'pipe'.";
+    15116, 16, password_too_short(), "Password validation failed. The password does not meet the operating system policy requirements because it is too short.";
+    15117, 16, password_too_long(), "Password validation failed. The password does not meet the operating system policy requirements because it is too long.";
+    15118, 16, password_not_complex(), "Password validation failed. The password does not meet the operating system policy requirements because it is not complex enough.";
     15123, 16, configuration_unknown(option), "The configuration option '{option}' does not exist, or it may be an advanced option.";
     15124, 16, configuration_not_unique(option), "The configuration option '{option}' is not unique.";
     15129, 16, configuration_value_invalid(value, option), "'{value}' is not a valid value for configuration option '{option}'.";
@@ -325,6 +341,9 @@ messages! {
     15208, 16, certificate_file_invalid(), "The certificate, asymmetric key, or private key file is not valid or does not exist; or you do not have permissions for it.";
     15232, 16, certificate_exists(name), "A certificate with name '{name}' already exists or this certificate already has been added to the database.";
     15240, 16, cannot_write_file(path), "Cannot write into file '{path}'. Verify that you have write permissions, that the file path is valid, and that the file does not already exist.";
+    15247, 16, not_permitted(), "User does not have permission to perform this action.";
+    15402, 11, not_a_server_role(name), "'{name}' is not a fixed server role.";
+    15405, 11, special_principal(name), "Cannot use the special principal '{name}'.";
     15457, 10, configuration_changed(option, from, to), "Configuration option '{option}' changed from {from} to {to}. Run the RECONFIGURE statement to install.";
     15465, 16, private_key_password_invalid(), "The private key password is invalid.";
     15578, 16, master_key_exists(), "There is already a master key in the database. Please drop it before performing this statement.";
@@ -418,6 +437,10 @@ messages! {
     50192, 16, database_not_opened(database), "Database '{database}' could not be opened when the server started; the following messages say why. The server goes on without it.";
     50193, 20, server_lost(error), "The server of the instance is gone: {error}. What the running batch had not committed is rolled back; look at the server's log.";
     50200, 10, stays_shared(database), "Database '{database}' stays open to other programs: nobody was disconnected. A restore over it is refused while another program has it open (3101), and locks it from then on.";
+    50210, 14, path_outside(path), "'{path}' is outside of the folders in which remote sessions may name files: the mapped drives, and those that EXEC sp_windlass_remote_folder lists. An administrator on the server itself can map or list its folder.";
+    50211, 14, only_on_the_server(what), "{what} is only possible in a session on the server itself (windlass sql --instance DIR, or its socket), as an administrator: it decides which files remote sessions can reach.";
+    50212, 14, attach_denied(), "ATTACH and VACUUM INTO are not possible in a remote session: they open files by paths that are not checked. Use CREATE DATABASE ... FOR ATTACH, or BACKUP DATABASE.";
+    50213, 16, password_in_procedure(statement), "{statement} with a password cannot be part of a procedure: its text, with the password, could be read in sys.sql_modules. Run it as a statement.";
     50220, 16, order_contradicted(one, other), "Nothing was restored: by its date, {one} is older than {other}, but by its LSN, or by the history when it was made, it is newer. The clock was set back between them, or the files of the database were put back from a copy without a restore, so which state is the newest cannot be told. Choose a set with --set N, or name only the media of the wanted one.";
     50221, 16, subsystem_not_supported(step, subsystem), "Step '{step}' is of the subsystem {subsystem}: jobs run steps of the subsystem TSQL only. Write the step in T-SQL, or run the program by a timer of the system.";
     50222, 16, agent_option_not_supported(parameter, reason), "{parameter} is not supported: {reason}.";

@@ -215,6 +215,24 @@ fn no_secret_is_ever_written_anywhere() {
             format!("CREATE MASTER KEY ENCRYPTION BY PASSWORD = '{SECRET}'"),
             0,
         ),
+        (
+            format!(
+                "CREATE LOGIN ada WITH PASSWORD = '{SECRET}'; ALTER LOGIN ada WITH PASSWORD = '{SECRET}2'
+                 OLD_PASSWORD = '{SECRET}'; EXEC ('ALTER LOGIN ada WITH PASSWORD = ''{SECRET}3''')
+                 SELECT * FROM sys.sql_logins SELECT * FROM sys.server_principals"
+            ),
+            0,
+        ),
+        (
+            format!("ALTER LOGIN ada WITH PASSWORD = 'other-words' OLD_PASSWORD = '{SECRET}x'"),
+            1,
+        ),
+        (format!("CREATE LOGIN eve WITH PASSWORD '{SECRET}'"), 1),
+        (format!("CREATE LOGIN eve WITH PASSWORD = '{SECRET}"), 1),
+        (
+            format!("CREATE PROCEDURE p AS CREATE LOGIN eve WITH PASSWORD = '{SECRET}'"),
+            1,
+        ),
         ("CREATE CERTIFICATE c WITH SUBJECT = 's'".to_owned(), 0),
         (
             format!(

@@ -34,6 +34,7 @@ mod keeping;
 mod lengths;
 mod locking;
 mod logging;
+mod logins;
 mod losses;
 mod measuring;
 mod measuring_engine;

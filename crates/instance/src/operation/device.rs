@@ -149,7 +149,10 @@ impl Written {
         logical: Option<&str>,
     ) -> Result<DeviceAddress, Failure> {
         let address = match self.is_url {
-            true => object(path)?,
+            true => {
+                session.instance.drives().check_url(path)?;
+                object(path)?
+            }
             false => session.instance.drives().disk_device(path)?,
         };
         Ok(match logical {

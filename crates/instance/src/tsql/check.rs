@@ -7,7 +7,8 @@
 use windlass_base::message::table;
 use windlass_base::{Message, Severity};
 use windlass_tsql::ast::{
-    AlterDatabaseAction, DatabaseOrigin, Dbcc, DefineProcedure, Statement, Transaction,
+    AlterDatabaseAction, AlterLoginAction, DatabaseOrigin, Dbcc, DefineProcedure, LoginOption,
+    Statement, Transaction,
 };
 use windlass_tsql::span::Spanned;
 
@@ -78,6 +79,21 @@ fn unsupported(statement: &Statement) -> Option<Message> {
     }
 }
 
+/// Whether a statement has the password of a login in its text, which `sys.sql_modules` would show.
+fn has_password(statement: &Statement) -> bool {
+    match statement {
+        Statement::CreateLogin(_) => true,
+        Statement::AlterLogin(alter) => match &alter.action {
+            AlterLoginAction::With(options) => {
+                let mut options = options.iter();
+                options.any(|option| matches!(option, LoginOption::Password { .. }))
+            }
+            AlterLoginAction::Enable | AlterLoginAction::Disable => false,
+        },
+        _ => false,
+    }
+}
+
 fn refused(statement: &Statement, mut message: Message, line: u32) -> Refusal {
     message.severity = SEVERITY;
     Refusal {
@@ -142,6 +158,13 @@ impl Seen {
                 windlass_tsql::ast::Target::Variable(name) => self.declare(&name.name, line),
                 windlass_tsql::ast::Target::Table(_) => Ok(()),
             },
+            other if self.is_procedure && has_password(other) => {
+                let kind = match other {
+                    Statement::CreateLogin(_) => "CREATE LOGIN",
+                    _ => "ALTER LOGIN",
+                };
+                Err((table::password_in_procedure(kind), line).into())
+            }
             other => match unsupported(other) {
                 Some(message) => Err(refused(other, message, line)),
                 None => Ok(()),

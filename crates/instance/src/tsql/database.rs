@@ -13,7 +13,8 @@ use windlass_catalog::{DatabaseRecord, DatabaseState, EndedDamage, Origin};
 use windlass_source::ownership::{self, Owner};
 use windlass_source::sqlite::{self, Seized};
 use windlass_source::{Content, Error as SourceError};
-use windlass_tsql::ast::{CreateDatabase, DatabaseOrigin, DropDatabase};
+use windlass_tsql::ast::{CreateDatabase, DatabaseOrigin, DropDatabase, Identifier, Statement};
+use windlass_tsql::span::Spanned;
 
 use crate::event_log::Entry;
 use crate::instance::{is_system_database, new_record};
@@ -224,7 +225,10 @@ impl Session {
                 _ => Err(Vec::new().into()),
             };
         }
-        use_database(self, name, sink)
+        // The name is not in a batch, which would be checked.
+        let name = Spanned::unplaced(Identifier::new(name));
+        self.authorize(&Statement::Use(name.clone()))?;
+        use_database(self, &name.node.text, sink)
     }
 
     /// Drops a database, as DROP DATABASE does.

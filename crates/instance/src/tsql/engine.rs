@@ -32,7 +32,7 @@ use crate::tsql::option;
 use crate::{Failure, Session, Sink};
 
 /// Folder, within the instance's, for files without a given path.
-const DATA_FOLDER: &str = "data";
+pub(crate) const DATA_FOLDER: &str = "data";
 
 /// Creates a page engine database.
 pub(super) fn create(

@@ -6,10 +6,10 @@ use windlass_tsql::span::Spanned;
 
 use super::bind::Binder;
 use super::expression::eval::{Inputs, eval, holds};
-use super::expression::{Bound, Facts};
+use super::expression::{Bound, Facts, Known};
 use super::program::decode;
 use super::query::failed;
-use crate::{DataType, Failure, Session, Value};
+use crate::{DataType, Failure, Role, Session, Value};
 
 /// The value of an expression, and its type.
 pub(crate) fn evaluate(
@@ -66,10 +66,29 @@ fn prepared(
     Ok((bound, values, facts))
 }
 
-/// What a statement sees of its session.
+/// All logins, and the roles.
+fn principals(session: &Session) -> Result<Vec<Known>, Failure> {
+    let logins = session.instance.catalog().logins()?.into_iter();
+    let logins = logins.map(|login| Known {
+        id: login.principal_id,
+        sid: login.sid,
+        name: login.name,
+        roles: login.roles,
+    });
+    let roles = Role::ALL.into_iter().map(|role| Known {
+        id: role.id(),
+        sid: u8::try_from(role.id()).into_iter().collect(),
+        name: role.name().to_owned(),
+        roles: Vec::new(),
+    });
+    Ok(logins.chain(roles).collect())
+}
+
+/// What a statement sees of its session; the databases and logins only if it asks for them.
 pub(crate) fn facts(session: &Session, asks_databases: bool) -> Result<Facts, Failure> {
     let identity = session.instance.identity().clone();
-    let mut facts = Facts::new(identity, session.current_database().to_owned());
+    let principal = session.principal().clone();
+    let mut facts = Facts::new(identity, principal, session.current_database().to_owned());
     facts.error = session.caught.last().cloned();
     facts.transaction_state = session.queries.transaction_state();
     if asks_databases {
@@ -86,6 +105,7 @@ pub(crate) fn facts(session: &Session, asks_databases: bool) -> Result<Facts, Fa
             own.into_iter()
                 .map(|record| (record.database_id, record.name)),
         );
+        facts.principals = principals(session)?;
     }
     Ok(facts)
 }

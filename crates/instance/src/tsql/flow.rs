@@ -73,19 +73,31 @@ pub(crate) fn run(
     })
 }
 
+/// How the batch goes on without a statement that may not run, or is skipped.
+fn held_back(
+    session: &mut Session,
+    statement: &Spanned<Statement>,
+    sink: &mut dyn Sink,
+) -> Result<Option<Flow>, Failure> {
+    // Only SET NOEXEC OFF is executed then.
+    let is_skipped =
+        session.settings.skips_statements && !matches!(statement.node, Statement::SetOption(_));
+    if !session.permits(&statement.node) || is_skipped {
+        return Ok(Some(Flow::Next));
+    }
+    let allowed = session.authorize(&statement.node);
+    Ok(guarded(session, statement, allowed, sink)?.err())
+}
+
 fn one(
     session: &mut Session,
     statement: &Spanned<Statement>,
     sink: &mut dyn Sink,
 ) -> Result<Flow, Failure> {
-    if !session.permits(&statement.node) {
-        return Ok(Flow::Next);
+    if let Some(flow) = held_back(session, statement, sink)? {
+        return Ok(flow);
     }
     match &statement.node {
-        // Only SET NOEXEC OFF is executed then.
-        other if session.settings.skips_statements && !matches!(other, Statement::SetOption(_)) => {
-            Ok(Flow::Next)
-        }
         Statement::Block(statements) => run(session, statements, sink),
         Statement::If(choice) => {
             let decided = evaluate::condition(session, &choice.condition);

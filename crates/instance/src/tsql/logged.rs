@@ -69,6 +69,17 @@ fn described(statement: &Statement) -> Entry {
         Statement::DropCertificate(name) => {
             Entry::new("DROP CERTIFICATE").named(name.node.text.clone())
         }
+        Statement::CreateLogin(create) => {
+            Entry::new("CREATE LOGIN").named(create.name.node.text.clone())
+        }
+        Statement::AlterLogin(alter) => {
+            Entry::new("ALTER LOGIN").named(alter.name.node.text.clone())
+        }
+        Statement::DropLogin(name) => Entry::new("DROP LOGIN").named(name.node.text.clone()),
+        Statement::AlterServerRole(alter) => {
+            let (role, member) = (&alter.role.node.text, &alter.member.node.text);
+            Entry::new("ALTER SERVER ROLE").named(format!("{role}, {member}"))
+        }
         Statement::AlterServerConfiguration(_) => Entry::new("ALTER SERVER CONFIGURATION"),
         Statement::Execute(execute) => {
             Entry::new("EXECUTE").named(execute.procedure.node.object.text.clone())

@@ -6,6 +6,7 @@
 //! | `option` | from written options to those of operations |
 //! | [`mod@print`] | the reverse: options as a statement |
 //! | `logged` | how a statement appears in the log |
+//! | `permission` | which rights a statement needs |
 //! | `procedure`, the others | all other statements |
 //! | `bind` | from an expression or query to typed trees and SQL; names, types, conversions |
 //! | `expression` | what operators and functions compute |
@@ -47,8 +48,10 @@ pub(crate) mod flow;
 mod integrity;
 mod log_space;
 pub(crate) mod logged;
+mod login;
 pub(crate) mod option;
 mod page_list;
+pub(crate) mod permission;
 pub mod print;
 pub(crate) mod procedure;
 pub(crate) mod program;
@@ -94,6 +97,10 @@ pub(crate) fn execute(
         Statement::CreateCertificate(create) => security::create(session, create),
         Statement::BackupCertificate(backup) => security::back_up(session, backup),
         Statement::DropCertificate(name) => security::drop(session, &name.node.text),
+        Statement::CreateLogin(create) => login::create(session, create),
+        Statement::AlterLogin(alter) => login::alter(session, alter),
+        Statement::DropLogin(name) => login::drop(session, &name.node.text),
+        Statement::AlterServerRole(alter) => login::alter_role(session, alter),
         Statement::Reconfigure(reconfigure) => server::reconfigure(session, *reconfigure, sink),
         Statement::AlterServerConfiguration(alter) => server::alter(session, alter, sink),
         Statement::Dbcc(dbcc @ Dbcc::CheckDatabase { .. }) => {

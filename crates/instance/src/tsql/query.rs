@@ -425,6 +425,9 @@ pub(super) fn failed(program: &Program, error: &rusqlite::Error, is_system: bool
         rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),
         other => other.to_string(),
     };
+    if error.sqlite_error_code() == Some(ErrorCode::AuthorizationForStatementDenied) {
+        return table::attach_denied().into();
+    }
     if is_system && error.sqlite_error_code() == Some(ErrorCode::ReadOnly) {
         return nowhere();
     }

@@ -10,6 +10,7 @@ mod backup;
 mod database;
 mod expression;
 mod flow;
+mod login;
 mod procedure;
 mod query;
 mod restore;
@@ -21,6 +22,7 @@ pub use backup::*;
 pub use database::*;
 pub use expression::*;
 pub use flow::*;
+pub use login::*;
 pub use procedure::*;
 pub use query::*;
 pub use restore::*;
@@ -56,6 +58,11 @@ pub enum Statement {
     BackupCertificate(Box<BackupCertificate>),
     /// `DROP CERTIFICATE name`
     DropCertificate(Spanned<Identifier>),
+    CreateLogin(Box<CreateLogin>),
+    AlterLogin(Box<AlterLogin>),
+    /// `DROP LOGIN name`
+    DropLogin(Spanned<Identifier>),
+    AlterServerRole(AlterServerRole),
     /// `ALTER SERVER CONFIGURATION SET HARDWARE_OFFLOAD`
     AlterServerConfiguration(AlterServerConfiguration),
     /// `USE name`

@@ -238,8 +238,8 @@ impl Parser<'_> {
     pub(super) fn alter_server_configuration(&mut self) -> Result<Statement, ParseError> {
         self.expect_words(&["ALTER", "SERVER"])?;
         if !self.is_word("CONFIGURATION") {
-            let hint = "The only form of ALTER SERVER is CONFIGURATION SET HARDWARE_OFFLOAD.";
-            return Err(self.not_supported("ALTER SERVER ROLE or AUDIT", hint));
+            let hint = "Of ALTER SERVER there are ROLE, and CONFIGURATION SET HARDWARE_OFFLOAD.";
+            return Err(self.not_supported("ALTER SERVER AUDIT and the like", hint));
         }
         self.expect_words(&["CONFIGURATION", "SET"])?;
         if !self.accept_word("HARDWARE_OFFLOAD") {

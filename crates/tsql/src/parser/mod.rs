@@ -6,6 +6,7 @@
 //! Invariants:
 //! * A batch is all or nothing: a syntax error refuses the whole batch, as on SQL Server.
 //! * Recursion goes through `Parser::nested`, so that no input exhausts the stack.
+//! * No error repeats what may be a password, see [`ParseError::discreet`].
 //! * The parser looks ahead at most a few tokens and backtracks in only one place (`ALTER
 //!   DATABASE`), so that time stays linear.
 
@@ -17,6 +18,7 @@ mod database;
 mod execute;
 mod expression;
 mod flow;
+mod login;
 mod option;
 mod passthrough;
 mod procedure;
@@ -40,6 +42,10 @@ use cursor::Parser;
 
 /// The statements of one batch (a script without `GO` lines; see [`crate::batch::split`]).
 pub fn parse_batch(text: &str) -> Result<Vec<Spanned<Statement>>, ParseError> {
+    parse(text).map_err(|error| error.discreet(text))
+}
+
+fn parse(text: &str) -> Result<Vec<Spanned<Statement>>, ParseError> {
     let tokens = tokenize(text)?;
     let mut parser = Parser::new(text, &tokens);
     let mut statements = Vec::new();
@@ -71,8 +77,8 @@ const REFUSED: &[(&str, &str)] = &[
     ),
 ];
 
-const PERMISSIONS: &str =
-    "Whoever may read the files may do everything: use the permissions of the file system.";
+const PERMISSIONS: &str = "Permissions come from server roles: ALTER SERVER ROLE r ADD MEMBER login. On this machine, whoever may read the \
+     files may do everything.";
 
 impl Parser<'_> {
     fn statement(&mut self, first_in_batch: bool) -> Result<Statement, ParseError> {
@@ -102,10 +108,19 @@ impl Parser<'_> {
             "CREATE" if self.is_word_at(1, "DATABASE") => self.create_database(),
             "CREATE" if self.is_word_at(1, "MASTER") => self.create_master_key(),
             "CREATE" if self.is_word_at(1, "CERTIFICATE") => self.create_certificate(),
+            "CREATE" if self.is_word_at(1, "LOGIN") => self.create_login(),
+            "ALTER" if self.is_word_at(1, "LOGIN") => self.alter_login(),
+            "DROP" if self.is_word_at(1, "LOGIN") => self.drop_login(),
+            "CREATE" | "DROP" if self.is_word_at(1, "SERVER") && self.is_word_at(2, "ROLE") => {
+                Err(self.refused_server_role())
+            }
             "DROP" if self.is_word_at(1, "DATABASE") => self.drop_database(),
             "DROP" if self.is_word_at(1, "MASTER") => self.drop_master_key(),
             "DROP" if self.is_word_at(1, "CERTIFICATE") => self.drop_certificate(),
             "ALTER" if self.is_word_at(1, "DATABASE") => self.alter_database(),
+            "ALTER" if self.is_word_at(1, "SERVER") && self.is_word_at(2, "ROLE") => {
+                self.alter_server_role()
+            }
             "ALTER" if self.is_word_at(1, "SERVER") => self.alter_server_configuration(),
             "GO" => Err(self
                 .unexpected()

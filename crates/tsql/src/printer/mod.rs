@@ -10,6 +10,7 @@ mod backup;
 mod database;
 mod expression;
 mod flow;
+mod login;
 mod restore;
 mod script;
 mod security;
@@ -41,6 +42,10 @@ impl Display for Statement {
             Self::CreateCertificate(statement) => statement.fmt(f),
             Self::BackupCertificate(statement) => statement.fmt(f),
             Self::DropCertificate(name) => write!(f, "DROP CERTIFICATE {}", name.node),
+            Self::CreateLogin(statement) => statement.fmt(f),
+            Self::AlterLogin(statement) => statement.fmt(f),
+            Self::DropLogin(name) => write!(f, "DROP LOGIN {}", name.node),
+            Self::AlterServerRole(statement) => statement.fmt(f),
             Self::Use(name) => write!(f, "USE {}", name.node),
             Self::Declare(declarations) => write!(f, "DECLARE {}", List(declarations)),
             Self::SetVariable(statement) => statement.fmt(f),

@@ -7,7 +7,7 @@ use crate::ast::{
     BackupCertificate, CertificateContent, CertificateOrigin, CreateCertificate, Secret,
 };
 
-fn quoted(text: &str) -> Quoted<'_> {
+pub(super) fn quoted(text: &str) -> Quoted<'_> {
     Quoted {
         text,
         national: !text.is_ascii(),

@@ -10,12 +10,13 @@
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-const TEXTS: [&str; 6] = [
+const TEXTS: [&str; 7] = [
     include_str!("databases.txt"),
     include_str!("files.txt"),
     include_str!("activity.txt"),
     include_str!("objects.txt"),
     include_str!("sessions.txt"),
+    include_str!("principals.txt"),
     include_str!("jobs.txt"),
 ];
 

@@ -17,6 +17,19 @@ use crate::{DataType, Environment as _, Failure, Value};
 
 type Result<T> = std::result::Result<T, Failure>;
 
+/// Functions whose values depend on the lists of databases and logins.
+const ASKING: [&str; 9] = [
+    "DATABASEPROPERTYEX",
+    "DB_ID",
+    "DB_NAME",
+    "HAS_DBACCESS",
+    "IS_SRVROLEMEMBER",
+    "SUSER_ID",
+    "SUSER_NAME",
+    "SUSER_SID",
+    "SUSER_SNAME",
+];
+
 impl Binder<'_> {
     pub(super) fn expressions(&mut self, expressions: &[Spanned<Expr>]) -> Result<Vec<Bound>> {
         let each = expressions.iter();
@@ -254,10 +267,7 @@ impl Binder<'_> {
         if !function.qualifiers.is_empty() {
             return Err(messages::not_recognized(function, "built-in function name").into());
         }
-        if matches!(
-            name.as_str(),
-            "DB_NAME" | "DB_ID" | "HAS_DBACCESS" | "DATABASEPROPERTYEX"
-        ) {
+        if ASKING.contains(&name.as_str()) {
             self.asks_databases = true;
         }
         let collation = collation_of_all(arguments);

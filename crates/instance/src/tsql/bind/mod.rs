@@ -108,7 +108,7 @@ pub(crate) struct Binder<'s> {
     commons: Vec<Common>,
     leaves: Vec<Leaf>,
     pub(crate) trees: Vec<Arc<Compiled>>,
-    /// Whether a function asks for the list of databases.
+    /// Whether a function asks for the lists of databases and logins.
     pub(crate) asks_databases: bool,
     /// Variables that the statement sets while it runs, in lower case.
     live: Vec<String>,

@@ -441,7 +441,8 @@ impl Binder<'_> {
             .into());
         }
         let database = self.session.current_database().to_owned();
-        let facts = Facts::new(self.session.instance.identity().clone(), database);
+        let identity = self.session.instance.identity().clone();
+        let facts = Facts::new(identity, self.session.principal().clone(), database);
         let inputs = eval::Inputs {
             leaves: &[],
             facts: &facts,

@@ -6,7 +6,9 @@ use windlass_base::message::table;
 use super::date::{self, Part};
 use super::eval::{Inputs, eval, order};
 use super::function_table::function_type;
-use super::{Bound, Collation, convert_from, integer, text, text_of};
+use super::session::Facts;
+use super::{Bound, Collation, convert_from, integer, principal, text, text_of};
+use crate::login::Right;
 use crate::{DataType, Failure, IntegerType, Value};
 
 /// A text, if it is not too long: a script must not use all memory.
@@ -290,7 +292,7 @@ fn session_function(
             let found = facts.named(&name_asked);
             found.map_or(Value::Null, |(id, _)| match name {
                 "DB_ID" => Value::Integer(*id),
-                _ => Value::Integer(i64::from(!facts.restoring.contains(id))),
+                _ => Value::Integer(i64::from(is_open(facts, *id))),
             })
         }
         "DATABASEPROPERTYEX" => match values {
@@ -307,9 +309,8 @@ fn session_function(
         },
         "HOST_NAME" => Value::text(&facts.identity.machine),
         "APP_NAME" => Value::text(crate::PRODUCT),
-        "SUSER_SNAME" | "SUSER_NAME" | "ORIGINAL_LOGIN" | "SYSTEM_USER" => {
-            Value::text(&facts.identity.user)
-        }
+        "SUSER_SNAME" | "SUSER_NAME" | "SUSER_ID" | "SUSER_SID" | "ORIGINAL_LOGIN"
+        | "SYSTEM_USER" | "IS_SRVROLEMEMBER" => principal::of(name, values, facts)?,
         "USER_NAME" | "CURRENT_USER" | "SESSION_USER" | "USER" | "SCHEMA_NAME" => {
             Value::text("dbo")
         }
@@ -327,6 +328,12 @@ fn session_function(
         "XACT_STATE" => Value::Integer(facts.transaction_state),
         _ => return Ok(None),
     }))
+}
+
+/// Whether the session may use a database now.
+fn is_open(facts: &Facts, id: i64) -> bool {
+    let is_system = crate::SYSTEM_DATABASES.iter().any(|(_, own)| *own == id);
+    !facts.restoring.contains(&id) && (is_system || facts.principal.may(Right::Databases))
 }
 
 /// A property of a database; NULL for those that are not known here, as on SQL Server.

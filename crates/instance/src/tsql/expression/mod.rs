@@ -13,6 +13,7 @@ mod function;
 mod function_table;
 mod like;
 mod number;
+mod principal;
 mod session;
 mod text;
 
@@ -21,7 +22,7 @@ pub(crate) use convert::{StoredIn, convert_from, store};
 pub use convert::{assign, convert};
 pub(crate) use function_table::{FunctionType, function_type};
 pub(crate) use number::{name as operator_name, number_in, result_type as number_type};
-pub(crate) use session::Facts;
+pub(crate) use session::{Facts, Known};
 
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
-//! What expressions know of their session: clock, databases, identity, the error that was caught.
+//! What expressions know of their session: clock, databases, identity, logins, the error that was caught.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use windlass_base::{Message, local_now};
 
-use crate::Identity;
+use crate::{Identity, Principal};
 
 /// The state of a session that a statement sees, the same from its start to its end.
 #[derive(Debug, Clone)]
@@ -18,14 +18,28 @@ pub(crate) struct Facts {
     /// The numbers of the databases that wait for a restore.
     pub(crate) restoring: Vec<i64>,
     pub(crate) identity: Identity,
+    /// For whom the session acts.
+    pub(crate) principal: Principal,
+    /// All logins and roles; empty if the statement does not ask.
+    pub(crate) principals: Vec<Known>,
     /// The error that the innermost CATCH handles.
     pub(crate) error: Option<Message>,
     /// `XACT_STATE()`
     pub(crate) transaction_state: i64,
 }
 
+/// A login or a server role.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) id: i64,
+    pub(crate) sid: Vec<u8>,
+    pub(crate) name: String,
+    /// The numbers of its roles.
+    pub(crate) roles: Vec<i64>,
+}
+
 impl Facts {
-    pub(crate) fn new(identity: Identity, database: String) -> Self {
+    pub(crate) fn new(identity: Identity, principal: Principal, database: String) -> Self {
         Self {
             now: local_now().datetime(),
             utc: Timestamp::now().to_zoned(TimeZone::UTC).datetime(),
@@ -33,6 +47,8 @@ impl Facts {
             databases: Vec::new(),
             restoring: Vec::new(),
             identity,
+            principal,
+            principals: Vec::new(),
             error: None,
             transaction_state: 0,
         }

@@ -4,7 +4,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -13,6 +13,7 @@ use windlass_tsql::ast::{Argument, ArgumentDirection, ArgumentValue, Value as Wr
 use windlass_tsql::span::Spanned;
 
 use super::{Arguments, argument_value};
+use crate::confinement::resolved;
 use crate::message_of::os_error;
 use crate::tsql::expression::{integer, text_of};
 use crate::{Column, ColumnType, DataType, Failure, ResultSet, Session, Sink, Value, convert};
@@ -269,25 +270,11 @@ fn confined(session: &Session, procedure: &str, written: &str) -> Result<PathBuf
     let drives = session.instance.drives().list().iter();
     let mut folders: Vec<PathBuf> = drives.map(|drive| drive.folder.clone()).collect();
     folders.extend(session.instance.restore_folders()?.into_iter().flatten());
-    let resolved: Vec<PathBuf> = folders
-        .iter()
-        .filter_map(|folder| folder.canonicalize().ok())
-        .collect();
-    let climbs = path.components().any(|part| part == Component::ParentDir);
-    // What exists of the path decides: the rest has no links.
-    let existing = path.ancestors().find_map(|part| {
-        let there = part.canonicalize().ok()?;
-        let rest = path.strip_prefix(part).ok()?;
-        Some(match rest.as_os_str().is_empty() {
-            true => there,
-            false => there.join(rest),
-        })
-    });
-    let dangles = path
-        .ancestors()
-        .any(|part| part.is_symlink() && part.canonicalize().is_err());
-    let found = existing.filter(|path| {
-        !climbs && !dangles && resolved.iter().any(|folder| path.starts_with(folder))
+    let found = resolved(&path).filter(|path| {
+        let mut folders = folders
+            .iter()
+            .filter_map(|folder| folder.canonicalize().ok());
+        folders.any(|folder| path.starts_with(folder))
     });
     found.ok_or_else(|| {
         let what = format!("{procedure} of '{written}', outside of the mapped drives,");

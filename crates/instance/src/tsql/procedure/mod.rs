@@ -7,15 +7,16 @@ mod drive;
 mod dynamic;
 mod files;
 mod past;
+mod remote_folder;
 mod restore_folder;
 mod sqlbackup;
 pub(crate) mod stored;
 
 use windlass_base::message::table;
-use windlass_tsql::ast::{Argument, ArgumentDirection, ArgumentValue, Execute};
+use windlass_tsql::ast::{Argument, ArgumentDirection, ArgumentValue, Execute, Membership};
 use windlass_tsql::span::Spanned;
 
-use super::database;
+use super::{database, login};
 use crate::tsql::expression::text_of;
 use crate::tsql::option::value_of;
 use crate::{Failure, Session, Sink, Value};
@@ -54,13 +55,14 @@ pub(super) fn execute(
 }
 
 /// Whether the name is that of one of the procedures here, which come before stored ones.
-fn is_built_in(procedure: &str) -> bool {
+pub(super) fn is_built_in(procedure: &str) -> bool {
     procedure == "sqlbackup" || procedure.starts_with("xp_") || parameters_of(procedure).is_some()
 }
 
 /// The procedures here, with their parameters. Those without any here read their arguments themselves.
 #[rustfmt::skip]
 const BUILT_IN: &[(&str, &[&str])] = &[
+    ("sp_addsrvrolemember", &["@loginame", "@rolename"]),
     ("sp_addumpdevice", &["@devtype", "@logicalname", "@physicalname", "@cntrltype", "@devstatus"]),
     ("sp_attach_db", &["@dbname", "@filename1", "@filename2"]),
     ("sp_attach_single_file_db", &["@dbname", "@physname"]),
@@ -69,11 +71,13 @@ const BUILT_IN: &[(&str, &[&str])] = &[
     ("sp_delete_database_backuphistory", &["@database_name"]),
     ("sp_detach_db", &["@dbname", "@skipchecks", "@keepfulltextindexfile"]),
     ("sp_dropdevice", &["@logicalname", "@delfile"]),
+    ("sp_dropsrvrolemember", &["@loginame", "@rolename"]),
     ("sp_executesql", &[]),
     ("sp_helpdb", &["@dbname"]),
     ("sp_helpfile", &["@filename"]),
     ("sp_helptext", &["@objname", "@columnname"]),
     ("sp_windlass_drive", &["@letter", "@folder"]),
+    ("sp_windlass_remote_folder", &["@folder", "@action"]),
     ("sp_windlass_restore_folder", &["@folder", "@action"]),
     ("xp_create_subdir", &["@directory"]),
     ("xp_delete_file", &["@filetype", "@folderpath", "@extension", "@cutoff", "@subfolder"]),
@@ -81,6 +85,13 @@ const BUILT_IN: &[(&str, &[&str])] = &[
     ("xp_fileexist", &[]),
     ("xp_fixeddrives", &[]),
 ];
+
+/// The names of the procedures here.
+#[cfg(test)]
+pub(super) fn built_in_names() -> impl Iterator<Item = &'static str> {
+    let names = BUILT_IN.iter().map(|(name, _)| *name);
+    names.chain(["sqlbackup"])
+}
 
 /// Whether a procedure does more than to run T-SQL.
 pub(super) fn touches_files(procedure: &str) -> bool {
@@ -124,6 +135,16 @@ fn call(
         }
         "sp_helptext" => stored::help_text(session, &arguments.required("@objname")?, sink),
         "sp_windlass_drive" => drive::drive(session, &arguments, sink),
+        "sp_windlass_remote_folder" => remote_folder::remote_folder(session, &arguments, sink),
+        "sp_addsrvrolemember" | "sp_dropsrvrolemember" => {
+            let change = match procedure {
+                "sp_addsrvrolemember" => Membership::Add,
+                _ => Membership::Drop,
+            };
+            let name = arguments.required("@loginame")?;
+            let role = arguments.required("@rolename")?;
+            login::change_membership(session, &role, change, &name)
+        }
         "sp_windlass_restore_folder" => restore_folder::restore_folder(session, &arguments, sink),
         "sp_configure" => configure::configure(session, &arguments, sink),
         "sp_addumpdevice" => device::add(session, &arguments),

@@ -1,0 +1,67 @@
+//! What a principal changes in a session: its name, its files, its statements.
+
+use windlass_tsql::ast::Statement;
+
+use super::Principal;
+use crate::confinement::Confinement;
+use crate::tsql::engine::DATA_FOLDER;
+use crate::tsql::permission::{Scene, needs};
+use crate::{Failure, Session, event_log};
+
+impl Session {
+    /// Acts for somebody from now on. Without it, a session acts for the local administrator.
+    ///
+    /// # Errors
+    /// Those of the catalog, which lists the folders of remote sessions.
+    pub fn act_as(&mut self, principal: Principal) -> Result<(), Failure> {
+        self.instance.name_user(principal.name());
+        self.queries.guard(principal.is_remote());
+        self.principal = principal;
+        self.confine()
+    }
+
+    /// For whom the session acts.
+    pub fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    /// Checks that the session may run a statement, but not the statements within it: their turn comes.
+    pub(crate) fn authorize(&mut self, statement: &Statement) -> Result<(), Failure> {
+        if self.principal.is_unlimited() {
+            return Ok(());
+        }
+        let scene = Scene {
+            database: self.current_database(),
+            login: self.principal.name(),
+        };
+        let needs = needs(statement, &scene);
+        if needs.is_empty() {
+            return Ok(());
+        }
+        // Roles and folders may have changed since.
+        self.principal = self.principal.refreshed(self.instance.catalog())?;
+        self.confine()?;
+        let mut needs = needs.into_iter();
+        match needs.find(|need| !self.principal.may(need.right)) {
+            None => Ok(()),
+            Some(need) => {
+                let failure = need.refusal();
+                event_log::denied(self.principal.name(), &failure);
+                Err(failure)
+            }
+        }
+    }
+
+    fn confine(&mut self) -> Result<(), Failure> {
+        let confinement = match self.principal.is_remote() {
+            true => {
+                let listed = self.instance.catalog().remote_folders()?;
+                let own = self.instance.folder();
+                Some(Confinement::new(listed, own, DATA_FOLDER))
+            }
+            false => None,
+        };
+        self.instance.confine(confinement);
+        Ok(())
+    }
+}
