@@ -9,7 +9,10 @@ pub(crate) const VERSION: u32 = 2;
 /// The first layout, and what each later version adds to it, by the version that has it.
 pub(crate) const LAYOUTS: &[(u32, &str)] = &[
     (1, include_str!("schema.sql")),
-    (2, concat!(include_str!("logins.sql"), include_str!("agent/agent.sql"))),
+    (
+        2,
+        concat!(include_str!("logins.sql"), include_str!("agent/agent.sql")),
+    ),
 ];
 
 #[cfg(test)]

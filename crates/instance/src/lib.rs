@@ -9,8 +9,8 @@
 //! | [`retention`] | which backups expire: policies that respect chains |
 //! | [`standing`], [`presence`], [`verified`] | what can be restored now; whether its media still exist; what was found in them |
 //! | [`damage`] | which databases are known to be damaged |
-//! | [`overview`] | all of it against a recovery point objective: tables, charts, metrics |
 //! | [`login`], `confinement` | who a session is and what it may do; where a remote one may name files |
+//! | [`overview`] | all of it against a recovery point objective: tables, charts, metrics |
 //! | [`Session`] | the current database, variables, settings, what is open |
 //! | [`tsql`] | T-SQL: statements to operations, and operations to text |
 //! | [`sqlbackup`] | the dialect of SQL Backup Pro: commands to operations |

@@ -30,6 +30,7 @@ mod listen;
 mod local;
 mod server;
 mod tds;
+mod throttle;
 mod wire;
 
 pub use error::Error;

@@ -17,6 +17,7 @@ use windlass_instance::Instance;
 use crate::certificate::Certificate;
 use crate::server::Options;
 use crate::tds::connection;
+use crate::throttle::Throttle;
 use crate::wire::Socket;
 
 /// Pause after a failed accept, which fails again at once: no descriptors are left.
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     certificate: RwLock<Certificate>,
     connections: AtomicUsize,
     knocking: Mutex<HashMap<IpAddr, usize>>,
+    pub(crate) throttle: Throttle,
     is_stopping: AtomicBool,
 }
 
@@ -41,6 +43,7 @@ impl Shared {
             certificate: RwLock::new(certificate),
             connections: AtomicUsize::new(0),
             knocking: Mutex::default(),
+            throttle: Throttle::default(),
             is_stopping: AtomicBool::new(false),
         }
     }

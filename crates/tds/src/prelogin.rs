@@ -27,7 +27,7 @@ pub enum Encryption {
 pub enum Policy {
     /// TLS is mandatory.
     Required,
-    /// TLS is used if the client supports it.
+    /// TLS is used if the client asks for it.
     Offered,
     Absent,
 }
@@ -105,12 +105,11 @@ impl Prelogin {
             (Policy::Absent, Required) => (NotSupported, Continuation::Close),
             (Policy::Required, Off) => (Required, Continuation::Tls),
             (Policy::Required, NotSupported) => (Required, Continuation::Close),
-            (Policy::Absent, _) | (Policy::Offered, NotSupported) => {
+            // "Off" would encrypt the login alone: where clear text is allowed, it stays clear text.
+            (Policy::Absent, _) | (Policy::Offered, Off | NotSupported) => {
                 (NotSupported, Continuation::Plain)
             }
-            (Policy::Required, On | Required) | (Policy::Offered, Off | On | Required) => {
-                (On, Continuation::Tls)
-            }
+            (Policy::Required | Policy::Offered, On | Required) => (On, Continuation::Tls),
         }
     }
 
@@ -142,7 +141,8 @@ fn encryption_of(code: u8) -> Result<Encryption, Error> {
         0 => Ok(Encryption::Off),
         1 => Ok(Encryption::On),
         2 => Ok(Encryption::NotSupported),
-        3 => Ok(Encryption::Required),
+        // 4 is what drivers say within TDS 8.0, where all of it is encrypted already.
+        3 | 4 => Ok(Encryption::Required),
         _ => Err(Error::invalid("encryption of PRELOGIN", code)),
     }
 }
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn nobody_logs_in_in_clear_where_encryption_is_required() {
-        for code in 0..4 {
+        for code in 0..5 {
             let mut bytes = CLIENT;
             bytes[22] = code;
             let prelogin = Prelogin::parse(&bytes).unwrap();

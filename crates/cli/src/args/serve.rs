@@ -56,6 +56,9 @@ pub(crate) struct ServeArguments {
     /// How many clients may be connected at once
     #[arg(long, value_name = "N", default_value_t = 512)]
     pub(crate) max_connections: usize,
+    /// What to call when a job fails: a command for /bin/sh, or a URL; it gets the report as JSON
+    #[arg(long, value_name = "COMMAND|URL")]
+    pub(crate) on_job_failure: Option<String>,
     /// How long running requests may go on when the server is asked to end, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) patience: u64,

@@ -1,11 +1,14 @@
 //! `windlass serve`: an instance as a server.
 
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use windlass_base::message::table;
-use windlass_instance::{Instance, Session};
+use windlass_instance::agent::{self, Agent};
+use windlass_instance::{Client, Failure, Instance, Session};
 use windlass_server::{HttpOptions, Limits, Options, Protection, Server};
 
 use super::{Outcome, misused, open};
@@ -33,6 +36,15 @@ pub(crate) fn run(arguments: &ServeArguments, common: &Common) -> Outcome {
         Err(error) => return failed(&error),
     };
     let instance = recovered(instance, &mut console);
+    let agent = match jobs(&instance, arguments) {
+        Ok(agent) => agent,
+        Err(failure) => {
+            for message in failure.messages {
+                console.message(message);
+            }
+            return Outcome::Failed;
+        }
+    };
     let server = match Server::start(instance, options(arguments)) {
         Ok(server) => server,
         Err(error) => return failed(&error),
@@ -41,6 +53,12 @@ pub(crate) fn run(arguments: &ServeArguments, common: &Common) -> Outcome {
     wait(&server, signals);
     message_line("ending: no new clients; running requests may end");
     crate::service::end("serve", "is ending");
+    let begun = std::time::Instant::now();
+    let patience = Duration::from_secs(arguments.patience);
+    while agent.running() > 0 && begun.elapsed() < patience {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    agent.stop(true);
     let cancelled = server.stop(Duration::from_secs(arguments.patience));
     if cancelled > 0 {
         message_line(&format!("{cancelled} running requests were cancelled"));
@@ -87,6 +105,29 @@ fn recovered(instance: Instance, console: &mut Console) -> Instance {
         }
     }
     session.into_instance()
+}
+
+/// Runs the jobs of the instance.
+fn jobs(instance: &Instance, arguments: &ServeArguments) -> Result<Agent, Failure> {
+    let folder = instance.folder().unwrap_or(Path::new(".")).to_owned();
+    let shared = Mutex::new(instance.beside()?);
+    let sessions = move || {
+        let instance = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let beside = instance.beside()?;
+        let client = Client {
+            login: beside.identity().user.clone(),
+            host: beside.identity().machine.clone(),
+            program: "SQLAgent - TSQL JobStep".to_owned(),
+            process: std::process::id(),
+            ..Client::default()
+        };
+        Ok(Session::of_client(beside, client))
+    };
+    let options = agent::Options {
+        on_failure: arguments.on_job_failure.as_deref().map(agent::Hook::of),
+        ..agent::Options::default()
+    };
+    agent::start(&folder, sessions, options)
 }
 
 fn announce(server: &Server) {

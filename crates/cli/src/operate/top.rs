@@ -14,7 +14,7 @@ const QUERY: &str = "SELECT session_id, command, database_name, percent_complete
     total_elapsed_time / 1000 AS seconds, estimated_completion_time / 1000 AS seconds_left, \
     done_bytes * 1000 / max(total_elapsed_time, 1) / 1048576 AS mb_per_second, \
     round(done_bytes * 1.0 / max(stored_bytes, 1), 2) AS ratio \
-    FROM sys.dm_exec_requests";
+    FROM sys.dm_exec_requests WHERE session_id <> @@SPID";
 
 /// How the threads of each stage spend their time, in percent, and what they moved.
 const STAGES: &str = "SELECT session_id, stage, threads, bytes_in / 1048576 AS mb_in, \

@@ -51,7 +51,7 @@ public class Client {
         int told = 0;
         for (SQLWarning warning = statement.getWarnings(); warning != null; warning = warning.getNextWarning()) if (warning.getErrorCode() == 3211) told++;
         rows = statement.executeQuery("SELECT COUNT(*) FROM msdb.dbo.backupset WHERE database_name = 'app' AND type = 'D'"); rows.next();
-        System.out.println("sets of backups " + (rows.getInt(1) > 0 && told >= 5 ? "True" : "" + told));
+        System.out.println("sets of backups " + (rows.getInt(1) > 0 && told >= 1 ? "True" : "" + told));
         try { connect("wrong"); } catch (SQLException error) { System.out.println("wrong " + error.getErrorCode()); }
         Statement waiting = connection.createStatement();
         new Thread(() -> { try { Thread.sleep(300); waiting.cancel(); } catch (Exception error) { } }).start();

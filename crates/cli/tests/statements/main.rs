@@ -5,6 +5,7 @@ mod administering;
 mod articles;
 mod by_path;
 mod catalog_views;
+mod clients;
 mod commands;
 mod contradicted;
 mod damaged_databases;

@@ -1,5 +1,6 @@
 //! Sessions of logins with each role: what they may do, and what they are told.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::{Principal, authenticate};
@@ -31,7 +32,8 @@ impl Place {
         );
         for role in super::Role::ALL {
             let name = role.name();
-            script += &format!(
+            let _ = write!(
+                script,
                 "CREATE LOGIN {name}_1 WITH PASSWORD = '{PASSWORD}';
                  ALTER SERVER ROLE {name} ADD MEMBER {name}_1;"
             );

@@ -57,8 +57,7 @@ pub(crate) fn serve(socket: Socket, context: &Context) -> io::Result<()> {
     if message.kind != Kind::Login {
         return Err(super::greeting::invalid("LOGIN7 was expected"));
     }
-    let instance = context.beside()?;
-    let logged_in = match log_in(&wire, &message.payload, instance)? {
+    let logged_in = match log_in(&wire, &message.payload, context)? {
         Ok(logged_in) => logged_in,
         Err(reason) => {
             tracing::warn!(reason, "a login was refused");
@@ -103,6 +102,7 @@ fn converse(
     };
     let mut requests = Requests {
         server: session.instance().identity().server.clone(),
+        database: session.current_database().to_owned(),
         statements: Statements::new(context.options.limits.prepared),
         answer_bytes: context.options.limits.answer_bytes,
         wire: Arc::clone(wire),
@@ -122,7 +122,8 @@ fn converse(
     outcome
 }
 
-struct Silent;
+/// Hears nothing.
+pub(crate) struct Silent;
 
 impl windlass_instance::Sink for Silent {
     fn event(&mut self, _event: windlass_instance::Event<'_>) {}
@@ -162,6 +163,8 @@ struct Requests {
     packets: Packets,
     statements: Statements,
     server: String,
+    /// Where the session began, and is again after a reset.
+    database: String,
     answer_bytes: usize,
     cancel: Arc<AtomicBool>,
     /// Cancels that have not been acknowledged.
@@ -247,6 +250,13 @@ impl Requests {
         if reset == Reset::Session {
             self.session.reset();
             self.transaction = 0;
+            let is_there = self.session.current_database() == self.database;
+            // It may be gone meanwhile; the client is told where it is.
+            let _used = is_there
+                || self
+                    .session
+                    .use_database(&self.database, &mut Silent)
+                    .is_ok();
         }
         self.statements.clear();
     }

@@ -3,15 +3,20 @@
 //! Over TCP a login needs a name and a password. On the local socket the operating system says who the client
 //! is: the user whom the server runs as, and root, are administrators.
 
+use std::time::Instant;
+
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_instance::{Client, Instance, PRODUCT, Session, Sink};
+use windlass_instance::{Client, Instance, PRODUCT, Session};
+use windlass_instance::{Principal, authenticate};
 use windlass_tds::answer::{Answer, Change, Ends, Note, done};
 use windlass_tds::collation::Collation;
 use windlass_tds::login::{Login, Proof};
 use windlass_tds::packet::{PACKET_BYTES_DEFAULT, PACKET_BYTES_LEGAL, Packets};
 
+use super::connection::Silent;
 use super::greeting::{VERSION, invalid};
+use crate::listen::Context;
 use crate::wire::{Socket, Wire};
 
 /// The product by which drivers choose their features.
@@ -19,18 +24,6 @@ const PROGRAM: &str = "Microsoft SQL Server";
 /// The largest packet in TLS: one fits into a record.
 const TLS_PACKET_BYTES: u16 = 16_000;
 const LANGUAGE: &str = "us_english";
-
-/// Collects what the session says while it changes to the client's database.
-#[derive(Default)]
-struct Heard(Vec<Message>);
-
-impl Sink for Heard {
-    fn event(&mut self, event: windlass_instance::Event<'_>) {
-        if let windlass_instance::Event::Message(message) = event {
-            self.0.push(message);
-        }
-    }
-}
 
 /// The session of a client that has logged in.
 pub(crate) struct LoggedIn {
@@ -42,9 +35,10 @@ pub(crate) struct LoggedIn {
 pub(crate) fn log_in(
     wire: &Wire,
     payload: &[u8],
-    instance: Instance,
+    context: &Context,
 ) -> std::io::Result<Result<LoggedIn, String>> {
     let login = Login::parse(payload).map_err(invalid)?;
+    let instance = context.beside()?;
     let server = instance.identity().server.clone();
     let refuse = |messages: &[Message]| {
         let mut answer = Answer::default();
@@ -56,13 +50,17 @@ pub(crate) fn log_in(
         Packets::new(0).end_message(&mut answer.tokens, &mut out);
         wire.write(&out)
     };
-    let user = match admitted(wire.socket(), &login) {
-        Ok(user) => user,
+    let peer = wire.socket().peer();
+    let principal = match admitted(wire.socket(), &login, &instance) {
+        Ok(principal) => principal,
         Err((message, reason)) => {
+            std::thread::sleep(context.throttle.failed(peer, Instant::now()));
             refuse(&[message])?;
             return Ok(Err(reason));
         }
     };
+    context.throttle.succeeded(peer);
+    let user = principal.name().to_owned();
     let client = Client {
         login: user.clone(),
         host: login.host.clone(),
@@ -80,21 +78,33 @@ pub(crate) fn log_in(
         is_encrypted: wire.is_encrypted(),
     };
     let mut session = Session::of_client(instance, client);
-    let mut heard = Heard::default();
-    if !login.database.is_empty() && session.use_database(&login.database, &mut heard).is_err() {
+    let wanted = match login.database.as_str() {
+        "" => principal.default_database().to_owned(),
+        named => named.to_owned(),
+    };
+    let acting = session.act_as(principal);
+    let used = acting.and_then(|()| match wanted.eq_ignore_ascii_case("master") {
+        true => Ok(()),
+        false => session.use_database(&wanted, &mut Silent),
+    });
+    if used.is_err() {
         refuse(&[
-            table::cannot_open_database(&login.database),
+            table::cannot_open_database(&wanted),
             table::login_failed(&user),
         ])?;
-        return Ok(Err(format!("database '{}' cannot be used", login.database)));
+        return Ok(Err(format!("database '{wanted}' cannot be used")));
     }
     let mut packets = Packets::new(u16::try_from(session.number()).unwrap_or(0));
     accept(wire, &login, &session, &mut packets)?;
     Ok(Ok(LoggedIn { session, packets }))
 }
 
-/// The name of the login, or why it is refused: what the client is told, and what the log says.
-fn admitted(socket: &Socket, login: &Login) -> Result<String, (Message, String)> {
+/// Who logs in, or why nobody does: what the client is told, and what the log says.
+fn admitted(
+    socket: &Socket,
+    login: &Login,
+    instance: &Instance,
+) -> Result<Principal, (Message, String)> {
     if login.proof != Proof::Password {
         let reason = "integrated and federated logins are not supported";
         return Err((table::login_from_untrusted_domain(), reason.to_owned()));
@@ -104,13 +114,17 @@ fn admitted(socket: &Socket, login: &Login) -> Result<String, (Message, String)>
         return Err((table::login_failed(&login.user), reason.to_owned()));
     }
     if socket.is_own_user() {
-        return Ok(match login.user.is_empty() {
-            true => "sa".to_owned(),
-            false => login.user.clone(),
-        });
+        let user = match login.user.as_str() {
+            "" => instance.identity().user.as_str(),
+            user => user,
+        };
+        return Ok(Principal::administrator(user));
     }
-    let reason = "there is no such login".to_owned();
-    Err((table::login_failed(&login.user), reason))
+    let password = login.password.reveal();
+    authenticate(instance.catalog(), &login.user, password).map_err(|refusal| {
+        let reason = format!("{refusal} (state {})", refusal.state());
+        (table::login_failed(&login.user), reason)
+    })
 }
 
 fn note(answer: &mut Answer, message: &Message, server: &str) {

@@ -103,9 +103,7 @@ fn what_is_not_there_is_refused_by_name() {
         ("SELECT a FROM t FOR XML PATH('')", "FOR XML"),
         ("IF 1 > ALL (SELECT 2) PRINT 1", "A comparison with ALL"),
         ("DELETE FROM t OUTPUT deleted.a", "OUTPUT"),
-        ("KILL 51", "KILL"),
         ("GRANT SELECT ON t TO u", "GRANT"),
-        ("CREATE LOGIN x WITH PASSWORD = 'y'", "CREATE LOGIN"),
         ("MERGE t USING u ON 1 = 1", "MERGE"),
     ] {
         let error = refused(text);
@@ -116,7 +114,7 @@ fn what_is_not_there_is_refused_by_name() {
         );
         assert!(error.hint.is_some());
     }
-    assert_eq!(refused("PRINT 1\n\n  KILL 5").line, 3);
+    assert_eq!(refused("PRINT 1\n\n  GRANT SELECT ON t TO u").line, 3);
 }
 
 #[test]

@@ -74,8 +74,9 @@ func main() {
 	fmt.Println("wide", len(names), sum)
 	rows, err = db.Query("SELECT 1; SELECT N'two'")
 	check(err)
-	rows.Next()
-	check(rows.Scan(&second))
+	for rows.Next() {
+		check(rows.Scan(&second))
+	}
 	rows.NextResultSet()
 	rows.Next()
 	check(rows.Scan(&text))

@@ -19,6 +19,7 @@ use windlass_tsql::ast::{DefineProcedure, Execute, Statement};
 
 use self::arguments::Arguments;
 use crate::failure::AfterFailure;
+use crate::login::Right;
 use crate::tsql::procedure::stored::{Call, bound, finish};
 use crate::{Failure, Session, Sink};
 
@@ -40,23 +41,37 @@ fn definition_of(name: &str) -> Option<&'static str> {
         })
 }
 
+/// Whether EXEC means one of the procedures; `current` is the current database.
+fn is_one(execute: &Execute, current: &str) -> Option<&'static str> {
+    let written = &execute.procedure.node;
+    let database = written
+        .database()
+        .map_or(current, |database| &database.text);
+    let is_here = database.eq_ignore_ascii_case(DATABASE)
+        && written.schema().is_none_or(|schema| schema.is("dbo"));
+    is_here
+        .then(|| definition_of(&written.object.text))
+        .flatten()
+}
+
+/// What EXEC of one of the procedures needs; `None` if it is none of them. Steps run as the administrator, so who may
+/// write them is one.
+pub(crate) fn right(execute: &Execute, current: &str) -> Option<Right> {
+    is_one(execute, current)?;
+    let name = execute.procedure.node.object.text.to_ascii_lowercase();
+    Some(match name.as_str() {
+        "sp_help_job" | "sp_help_jobhistory" => Right::History,
+        _ => Right::Server,
+    })
+}
+
 /// EXEC of one of the procedures; `None` if the name, in that database, is none of them.
 pub(crate) fn call(
     session: &mut Session,
     execute: &Execute,
     sink: &mut dyn Sink,
 ) -> Result<Option<i64>, Failure> {
-    let written = &execute.procedure.node;
-    let database = match written.database() {
-        Some(database) => database.text.clone(),
-        None => session.current_database().to_owned(),
-    };
-    let is_here = database.eq_ignore_ascii_case(DATABASE)
-        && written.schema().is_none_or(|schema| schema.is("dbo"));
-    let Some(text) = is_here
-        .then(|| definition_of(&written.object.text))
-        .flatten()
-    else {
+    let Some(text) = is_one(execute, session.current_database()) else {
         return Ok(None);
     };
     session.refuse_nesting()?;

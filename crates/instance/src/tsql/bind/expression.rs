@@ -41,7 +41,7 @@ impl Binder<'_> {
         match expression {
             Expr::Null => Ok(Bound::value(Value::Null, DataType::Null)),
             Expr::Text { text, national } => {
-                let ty = DataType::text(text.chars().count(), *national);
+                let ty = DataType::text(text.encode_utf16().count(), *national);
                 Ok(Bound::value(Value::text(text), ty))
             }
             Expr::Integer(number) => Ok(match i32::try_from(*number) {

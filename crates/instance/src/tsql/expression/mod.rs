@@ -169,7 +169,8 @@ impl Bound {
 pub(crate) fn type_of(value: &Value) -> DataType {
     match value {
         Value::Null => DataType::Null,
-        Value::Text(text) => DataType::text(text.chars().count(), true),
+        // As SQL Server counts: a character beyond U+FFFF takes two places.
+        Value::Text(text) => DataType::text(text.encode_utf16().count(), true),
         Value::Bit(_) => DataType::Bit,
         Value::Integer(number) => DataType::Integer(match i32::try_from(*number) {
             Ok(_) => IntegerType::Int,

@@ -79,7 +79,9 @@ impl<'a> Mentions<'a> {
                 Body::Sets { first, others } if table.query.tables.is_empty() => {
                     self.body(first);
                     self.commons.push(name);
-                    others.iter().for_each(|(_, body)| self.body(body));
+                    for (_, body) in others {
+                        self.body(body);
+                    }
                     self.order(&table.query.order);
                     self.optional(table.query.offset.as_ref());
                     self.optional(table.query.limit.as_ref());
@@ -99,7 +101,9 @@ impl<'a> Mentions<'a> {
             Body::Nested(query) => self.query(query),
             Body::Sets { first, others } => {
                 self.body(first);
-                others.iter().for_each(|(_, body)| self.body(body));
+                for (_, body) in others {
+                    self.body(body);
+                }
             }
         }
     }
@@ -214,7 +218,9 @@ impl<'a> Mentions<'a> {
     }
 
     fn order(&mut self, order: &'a [OrderItem]) {
-        order.iter().for_each(|item| self.expression(&item.value));
+        for item in order {
+            self.expression(&item.value);
+        }
     }
 
     fn optional(&mut self, expression: Option<&'a Spanned<Expr>>) {
@@ -224,7 +230,9 @@ impl<'a> Mentions<'a> {
     }
 
     fn expressions(&mut self, expressions: &'a [Spanned<Expr>]) {
-        expressions.iter().for_each(|one| self.expression(one));
+        for one in expressions {
+            self.expression(one);
+        }
     }
 
     pub(super) fn expression(&mut self, expression: &'a Spanned<Expr>) {

@@ -8,9 +8,12 @@ use crate::is_system_database;
 use crate::login::Right;
 use crate::tsql::procedure::is_built_in;
 
-/// The procedures of the server: what they need, and from how many arguments on they need more.
+/// What a procedure needs, and from how many arguments on it needs more.
+type Row = (&'static str, Option<Right>, Option<(usize, Right)>);
+
+/// The procedures of the server.
 #[rustfmt::skip]
-const RIGHTS: &[(&str, Option<Right>, Option<(usize, Right)>)] = &[
+const RIGHTS: &[Row] = &[
     ("sp_addsrvrolemember", Some(Right::Server), None),
     ("sp_addumpdevice", Some(Right::Server), None),
     ("sp_attach_db", Some(Right::Databases), None),
@@ -45,6 +48,10 @@ pub(super) fn needs(execute: &Execute, scene: &Scene<'_>) -> Vec<Need> {
     {
         needs.push(super::database_access(&database.text, scene));
     }
+    if let Some(right) = crate::agent::procedure::right(execute, scene.database) {
+        needs.push(Need::of(right, table::not_permitted()));
+        return needs;
+    }
     if !is_built_in(&name) {
         return needs;
     }
@@ -66,6 +73,27 @@ pub(super) fn needs(execute: &Execute, scene: &Scene<'_>) -> Vec<Need> {
 mod tests {
     use super::*;
     use crate::tsql::procedure::built_in_names;
+
+    #[test]
+    fn only_administrators_write_jobs_however_the_procedure_is_named() {
+        let scene = |database| Scene {
+            database,
+            login: "bob",
+        };
+        for (text, database, right) in [
+            ("EXEC msdb.dbo.sp_add_job 'x'", "master", Right::Server),
+            ("EXEC msdb..SP_ADD_JOBSTEP 'x'", "app", Right::Server),
+            ("EXEC sp_start_job 'x'", "msdb", Right::Server),
+            ("EXEC dbo.sp_help_job", "MSDB", Right::History),
+        ] {
+            let parsed = windlass_tsql::parse_batch(text).unwrap();
+            let windlass_tsql::ast::Statement::Execute(execute) = &parsed[0].node else {
+                panic!("{text}");
+            };
+            let found = needs(execute, &scene(database));
+            assert!(found.iter().any(|need| need.right == right), "{text}");
+        }
+    }
 
     #[test]
     fn every_procedure_of_the_server_has_a_row() {

@@ -35,9 +35,8 @@ pub(super) fn remote_folder(
     };
     match arguments.optional("@action").as_deref() {
         None if is_url || Path::new(&folder).is_dir() => Ok(catalog.add_remote_folder(&folder)?),
-        None => Err(invalid("@folder")),
         Some("drop") if catalog.remove_remote_folder(&folder)? => Ok(()),
-        Some("drop") => Err(invalid("@folder")),
+        None | Some("drop") => Err(invalid("@folder")),
         Some(_) => Err(invalid("@action")),
     }
 }
