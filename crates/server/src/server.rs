@@ -137,6 +137,11 @@ impl Server {
         &self.addresses
     }
 
+    /// The instance that is served.
+    pub fn instance(&self) -> &Instance {
+        &self.instance
+    }
+
     /// The number of connected clients.
     pub fn connections(&self) -> usize {
         self.shared.connections()

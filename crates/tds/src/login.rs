@@ -12,6 +12,8 @@ const CHARACTERS_MAX: usize = 128;
 const FILE_CHARACTERS_MAX: usize = 260;
 const FEATURES_MAX: usize = 64;
 const VERSION_7_2: u32 = 0x7209_0002;
+/// What some drivers say within TDS 8.0; others still say 7.4.
+const VERSION_8_0: u32 = 0x0800_0000;
 
 const INTEGRATED: u8 = 0x80;
 const ODBC: u8 = 0x02;
@@ -101,7 +103,7 @@ impl Login {
             return Err(Error::invalid("length of LOGIN7", length));
         }
         let tds_version = fixed.u32()?;
-        if tds_version < VERSION_7_2 {
+        if tds_version < VERSION_7_2 && tds_version != VERSION_8_0 {
             return Err(Error::TooOld { found: tds_version });
         }
         let packet_bytes = fixed.u32()?;

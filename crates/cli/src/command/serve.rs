@@ -36,18 +36,19 @@ pub(crate) fn run(arguments: &ServeArguments, common: &Common) -> Outcome {
         Err(error) => return failed(&error),
     };
     let instance = recovered(instance, &mut console);
-    let agent = match jobs(&instance, arguments) {
+    let server = match Server::start(instance, options(arguments)) {
+        Ok(server) => server,
+        Err(error) => return failed(&error),
+    };
+    let agent = match jobs(server.instance(), arguments) {
         Ok(agent) => agent,
         Err(failure) => {
             for message in failure.messages {
                 console.message(message);
             }
+            server.stop(Duration::ZERO);
             return Outcome::Failed;
         }
-    };
-    let server = match Server::start(instance, options(arguments)) {
-        Ok(server) => server,
-        Err(error) => return failed(&error),
     };
     announce(&server);
     wait(&server, signals);

@@ -338,7 +338,7 @@ fn the_views_have_the_columns_of_sql_server() {
         ("sysjobsteps", 26, "step_uid"),
         ("sysschedules", 19, "version_number"),
         ("sysjobschedules", 4, "next_run_time"),
-        ("sysjobhistory", 17, "server"),
+        ("sysjobhistory", 16, "server"),
         ("sysjobactivity", 11, "next_scheduled_run_date"),
         ("syscategories", 4, "name"),
         ("sysjobservers", 7, "last_run_duration"),
