@@ -233,7 +233,7 @@ impl Session {
         self.execute_batch_with(text, first_line, Variables::default(), sink)
     }
 
-    /// Executes a batch that begins with variables; [`Session::variable`] returns their values afterwards.
+    /// Executes a batch that begins with variables; [`Session::variable_value`] returns their values afterwards.
     pub fn execute_batch_with(
         &mut self,
         text: &str,

@@ -6,12 +6,12 @@
 //!                 '- requests in turn  -->  tds::reply: results as tokens  -->  packets
 //! ```
 //!
-//! - [`listen`]: sockets, and how many connections there may be.
-//! - [`wire`]: bytes to and from a client, plain or in TLS.
-//! - [`certificate`]: the certificate that the server shows, made if there is none.
-//! - [`tds`]: what a client says, and what it is answered.
-//! - [`local`]: the same for Windlass' own commands.
-//! - [`http`]: a page to look at, and the same for programs.
+//! - `listen`: sockets, and how many connections there may be.
+//! - `wire`: bytes to and from a client, plain or in TLS.
+//! - `certificate`: the certificate that the server shows, made if there is none.
+//! - `tds`: what a client says, and what it is answered.
+//! - `local`: the same for Windlass' own commands.
+//! - `http`: a page to look at, and the same for programs.
 //!
 //! Neighbours: `windlass-tds` knows the bytes of the protocol, `windlass-instance` executes what they ask for.
 //!

@@ -6,7 +6,7 @@
 //! Invariants:
 //! * A batch is all or nothing: a syntax error refuses the whole batch, as on SQL Server.
 //! * Recursion goes through `Parser::nested`, so that no input exhausts the stack.
-//! * No error repeats what may be a password, see [`ParseError::discreet`].
+//! * No error repeats what may be a password, see `ParseError::discreet`.
 //! * The parser looks ahead at most a few tokens and backtracks in only one place (`ALTER
 //!   DATABASE`), so that time stays linear.
 
