@@ -57,6 +57,8 @@ pub(crate) fn serve(socket: Socket, context: &Context) -> io::Result<()> {
     if message.kind != Kind::Login {
         return Err(super::greeting::invalid("LOGIN7 was expected"));
     }
+    // The client has done its part: passwords are checked a few at a time, and many may wait for their turn.
+    wire.lift_deadline()?;
     let logged_in = match log_in(&wire, &message.payload, context)? {
         Ok(logged_in) => logged_in,
         Err(reason) => {
@@ -64,7 +66,6 @@ pub(crate) fn serve(socket: Socket, context: &Context) -> io::Result<()> {
             return Ok(());
         }
     };
-    wire.lift_deadline()?;
     incoming.set_limit(limits.request_bytes);
     context.logged_in();
     converse(&Arc::new(wire), incoming, logged_in, context)
