@@ -4,13 +4,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::process::{Command, Stdio};
 
 /// A program, and the Debian package that contains it.
-const TOOLS: [(&str, &str); 7] = [
+const TOOLS: [(&str, &str); 8] = [
     ("chromium", "chromium"),
     ("nasm", "nasm"),
     ("tsql", "freetds-bin"),
     ("pip3", "python3-venv"),
     ("npm", "npm"),
     ("java", "default-jdk-headless"),
+    ("mvn", "maven"),
     ("go", "golang-go"),
 ];
 
