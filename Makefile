@@ -1,6 +1,7 @@
 # Two commands do everything: `make demo` runs the main job, `make test` proves it.
 # They need a Rust toolchain (1.89 or newer), a C and a C++ compiler, and the package registries; the
-# tests also Chromium, which `make test` installs with apt-get when it is absent.
+# tests also Chromium and the drivers of SQL Server for Python, Node.js, Java and Go, which `make test` installs with
+# apt-get and those languages' package managers when they are absent.
 
 CARGO ?= cargo
 
