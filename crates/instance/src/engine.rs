@@ -5,11 +5,13 @@
 //! recovery. All sessions of a process share them; they close with the last [`EngineDatabases`], and their
 //! data files are then complete.
 
-use std::collections::{HashMap, HashSet};
+mod claims;
+
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -26,6 +28,7 @@ use windlass_engine::{
 use windlass_source::ownership;
 use windlass_vfs::{NamedDatabases, import_export};
 
+use self::claims::Claims;
 use crate::Failure;
 
 /// A VFS stays registered for the life of the process, so each instance needs a name of its own.
@@ -49,43 +52,6 @@ struct Shared {
 struct Engine {
     options: InstanceOptions,
     running: Option<Arc<Running>>,
-}
-
-/// The databases that sessions are opening or closing, by name in lower case: one session at a time each.
-#[derive(Debug, Default)]
-struct Claims {
-    names: Mutex<HashSet<String>>,
-    released: Condvar,
-}
-
-/// A claim to a name; released when dropped.
-struct Claim<'a> {
-    claims: &'a Claims,
-    name: String,
-}
-
-impl Claims {
-    fn claim(&self, name: &str) -> Claim<'_> {
-        let name = name.to_lowercase();
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        while !names.insert(name.clone()) {
-            names = self
-                .released
-                .wait(names)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        Claim { claims: self, name }
-    }
-}
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        let names = self.claims.names.lock();
-        names
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.name);
-        self.claims.released.notify_all();
-    }
 }
 
 /// How long to wait for a database that another program has open, and what cancels the wait.
@@ -450,6 +416,16 @@ impl EngineDatabases {
             None => Ok(()),
         }
     }
+
+    /// Closes all databases; returns those that could not be closed, by name.
+    pub(crate) fn close_all(&self) -> Vec<(String, Failure)> {
+        let open: Vec<_> = self.shared.open.map().values().map(Arc::clone).collect();
+        let names = open.iter().map(|database| database.name().to_owned());
+        let outcomes = names.map(|name| (self.close(&name).err(), name));
+        outcomes
+            .filter_map(|(failure, name)| failure.map(|failure| (name, failure)))
+            .collect()
+    }
 }
 
 impl Drop for Shared {
@@ -507,6 +483,22 @@ mod tests {
                 assert!(!message.is_error(), "{message:?}");
             }
         }
+    }
+
+    #[test]
+    fn databases_that_are_closed_are_not_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut session = Session::new(Instance::open(Some(folder.path())).unwrap());
+        let made = format!(
+            "CREATE DATABASE shop ON (NAME = shop, FILENAME = '{0}/shop.mdf') LOG ON (NAME = shop_log, FILENAME = '{0}/shop.ldf')",
+            folder.path().display()
+        );
+        session.execute_batch(&made, 1, &mut Nothing);
+        let instance = session.instance();
+        let record = instance.database("shop").unwrap().unwrap();
+        assert!(instance.engines.is_open(&record));
+        assert!(instance.close_engine_databases().is_empty());
+        assert!(!instance.engines.is_open(&record));
     }
 
     fn interval_after(session: &mut Session, batch: &str) -> Duration {

@@ -3,6 +3,8 @@
 //! Neighbours: `catalog` below stores them; sessions above use them. An instance without a directory
 //! lives as long as its value, as one-off commands need it.
 
+mod share;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,6 +25,9 @@ use crate::names::{Drives, absolute, logical_name};
 use crate::sessions::Sessions;
 use crate::tag::Tags;
 use crate::{Failure, Identity};
+
+pub use self::share::InstanceShare;
+use self::share::drives;
 
 /// The system databases and their ids. Statements must not change them.
 pub const SYSTEM_DATABASES: [(&str, i64); 4] =
@@ -60,6 +65,8 @@ pub struct Instance {
     identity: Identity,
     /// Temporary databases, opened for one command and not registered. Their ids are negative.
     passing: Vec<DatabaseRecord>,
+    /// Drives from the command's settings, which the catalog does not have.
+    own_drives: Vec<Drive>,
     /// Restrictions from the command's settings, in addition to the instance's own.
     policy: RestorePolicy,
     pub(crate) service_key: Option<VaultKey>,
@@ -103,27 +110,10 @@ impl Instance {
         )
     }
 
-    /// The same instance for another session of this process: with a connection of its own to the catalog, and
-    /// the same engine databases. An instance without a folder has no other session.
-    ///
-    /// # Errors
-    /// Those of the catalog.
-    pub fn beside(&self) -> Result<Self, CatalogError> {
-        let catalog = match &self.folder {
-            Some(folder) => Catalog::open(folder)?,
-            None => Catalog::in_memory()?,
-        };
-        Ok(Self {
-            catalog,
-            folder: self.folder.clone(),
-            drives: self.drives.clone(),
-            identity: self.identity.clone(),
-            passing: Vec::new(),
-            policy: self.policy.clone(),
-            service_key: self.service_key.clone(),
-            engines: self.engines.clone(),
-            sessions: self.sessions.clone(),
-        })
+    /// Closes all engine databases. Returns those that could not be closed, by name: the log redoes at the next
+    /// opening what their files lack.
+    pub fn close_engine_databases(&self) -> Vec<(String, Failure)> {
+        self.engines.close_all()
     }
 
     /// The sessions of this process on the instance.
@@ -133,10 +123,7 @@ impl Instance {
 
     fn of(mut catalog: Catalog, folder: Option<PathBuf>) -> Result<Self, CatalogError> {
         catalog.restart()?;
-        let mut drives = Drives::default();
-        for drive in catalog.drives()? {
-            drives.set(drive);
-        }
+        let drives = drives(&catalog, &[])?;
         let recovery_interval = catalog.option_in_use(ServerOption::RecoveryInterval)?;
         let memory = catalog.option_in_use(ServerOption::MaxServerMemory)?;
         let identity = Identity::of_instance(folder.as_deref());
@@ -146,6 +133,7 @@ impl Instance {
             drives,
             identity,
             passing: Vec::new(),
+            own_drives: Vec::new(),
             policy: RestorePolicy::default(),
             service_key: None,
             engines: EngineDatabases::new(recovery_interval, memory),
@@ -199,8 +187,9 @@ impl Instance {
         &self.drives
     }
 
-    /// Maps a drive until this value is dropped.
+    /// Maps a drive for the sessions of this process.
     pub fn map_drive(&mut self, drive: Drive) {
+        self.own_drives.push(drive.clone());
         self.drives.set(drive);
     }
 
@@ -232,6 +221,11 @@ impl Instance {
     /// Names the login in whose name backups are made.
     pub(crate) fn name_user(&mut self, name: &str) {
         name.clone_into(&mut self.identity.user);
+    }
+
+    /// Relative names in statements mean files below this folder: a command's, whose batches run in a server.
+    pub fn begin_in(&mut self, folder: PathBuf) {
+        self.drives.begin_in(folder);
     }
 
     /// Confines the names of files in statements, or ends that.

@@ -78,12 +78,16 @@ pub use failure::{AfterFailure, Failure};
 pub use fuzz::fuzz_flow;
 pub use identity::{Identity, PRODUCT};
 pub use import_export::{ImportReport, ImportRequest};
-pub use instance::{BackupDefaults, Instance, RestorePolicy, SYSTEM_DATABASES, is_system_database};
+pub use instance::{
+    BackupDefaults, Instance, InstanceShare, RestorePolicy, SYSTEM_DATABASES, is_system_database,
+};
 pub use keys::SERVICE_KEY_FILE;
 pub use login::{LoginRefusal, Principal, Role, authenticate};
 pub use names::{Drives, NameError, absolute, logical_name};
 pub use operation::{is_url, shown};
-pub use outcome::{Collected, Column, ColumnType, Completed, Event, Progress, ResultSet, Sink};
+pub use outcome::{
+    Collected, Column, ColumnType, Completed, Event, Progress, ResultSet, Silent, Sink,
+};
 pub use rehearsal::{Estimate, Rehearsal};
 pub use serving::Elsewhere;
 pub use session::{BatchEnd, Session};

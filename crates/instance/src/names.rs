@@ -18,6 +18,8 @@ use crate::confinement::Confinement;
 #[derive(Debug, Clone, Default)]
 pub struct Drives {
     mapped: Vec<Drive>,
+    /// Where relative names begin; the process's folder otherwise.
+    base: Option<PathBuf>,
     confinement: Option<Confinement>,
 }
 
@@ -64,6 +66,19 @@ impl Drives {
         &self.mapped
     }
 
+    /// Relative names begin in this folder from now on.
+    pub(crate) fn begin_in(&mut self, folder: PathBuf) {
+        self.base = Some(folder);
+    }
+
+    /// A path, from the folder where relative names begin.
+    pub(crate) fn based(&self, path: PathBuf) -> PathBuf {
+        match &self.base {
+            Some(base) => base.join(path),
+            None => path,
+        }
+    }
+
     /// From now on only names within the limits mean files; `None` for no limits.
     pub(crate) fn confine(&mut self, confinement: Option<Confinement>) {
         self.confinement = confinement;
@@ -74,7 +89,7 @@ impl Drives {
     /// # Errors
     /// [`NameError`] if it does not mean a file here, or one that the session may not name.
     pub fn path(&self, written: &str) -> Result<PathBuf, NameError> {
-        let path = self.mapped_path(written)?;
+        let path = self.based(self.mapped_path(written)?);
         match &self.confinement {
             Some(limits) if !limits.allows(&self.mapped, &path) => Err(NameError::Outside {
                 path: written.to_owned(),
@@ -136,7 +151,7 @@ impl Drives {
             }
             // On this system a backslash may be part of a name, but not in a script written for Windows.
             // A name that exists is used as written.
-            None if text.contains('\\') && !Path::new(text).exists() => {
+            None if text.contains('\\') && !self.based(PathBuf::from(text)).exists() => {
                 Ok(PathBuf::from(text.replace('\\', MAIN_SEPARATOR_STR)))
             }
             None => Ok(PathBuf::from(text)),

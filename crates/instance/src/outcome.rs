@@ -173,6 +173,14 @@ pub trait Sink: Send {
     fn event(&mut self, event: Event<'_>);
 }
 
+/// Hears nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Sink for Silent {
+    fn event(&mut self, _event: Event<'_>) {}
+}
+
 impl dyn Sink + '_ {
     pub fn message(&mut self, message: Message) {
         self.event(Event::Message(message));

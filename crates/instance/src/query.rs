@@ -167,6 +167,17 @@ impl Queries {
                 .is_some_and(|connection| !connection.is_autocommit())
     }
 
+    #[cfg(test)]
+    pub(crate) fn waits(&self) -> Duration {
+        self.lock_timeout
+    }
+
+    /// Waits for locks as long as a new session does.
+    pub(crate) fn forget_lock_timeout(&mut self) {
+        // SQLite takes any timeout.
+        let _set = self.set_lock_timeout(LOCK_TIMEOUT);
+    }
+
     pub(crate) fn set_lock_timeout(&mut self, timeout: Duration) -> Result<(), Failure> {
         self.lock_timeout = timeout;
         match &self.connection {

@@ -76,9 +76,15 @@ impl Session {
 
     /// Puts the session back to its state after login: settings, variables, `#temp` tables, cursors. An open
     /// transaction is rolled back.
-    pub fn reset(&mut self) {
-        self.queries.roll_back_all();
-        self.queries.forget_temporary();
+    ///
+    /// A client that resets its connection within its own transaction may ask to keep that.
+    pub fn reset(&mut self, keeps_transaction: bool) {
+        // Temporary tables live as long as the connection, and the transaction in it.
+        if !(keeps_transaction && self.queries.is_in_transaction()) {
+            self.queries.roll_back_all();
+            self.queries.forget_temporary();
+        }
+        self.queries.forget_lock_timeout();
         self.settings = Settings::default();
         self.variables.clear();
         self.cursors = tsql::cursor::Cursors::default();
@@ -115,4 +121,46 @@ pub trait Elsewhere: std::fmt::Debug + Send {
 
     /// Its number.
     fn session(&self) -> u32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Silent;
+
+    #[test]
+    fn a_reset_session_waits_for_locks_as_a_new_one() {
+        let mut session = Session::new(Instance::open(None).unwrap());
+        let shown = |session: &mut Session| {
+            session.execute_batch("DECLARE @t int = @@LOCK_TIMEOUT", 1, &mut Silent);
+            (session.variable_value("@t"), session.queries.waits())
+        };
+        let new = shown(&mut session);
+        session.execute_batch("SET LOCK_TIMEOUT 7", 1, &mut Silent);
+        assert_ne!(shown(&mut session), new);
+        session.reset(false);
+        assert_eq!(shown(&mut session), new);
+    }
+
+    #[test]
+    fn a_reset_keeps_a_transaction_only_if_it_is_asked_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.db");
+        let app = rusqlite::Connection::open(&path).unwrap();
+        app.execute_batch("CREATE TABLE t (x)").unwrap();
+        let mut instance = Instance::open(None).unwrap();
+        instance.pass_as("app", &path).unwrap();
+        let mut session = Session::new(instance);
+        let began = "USE app; BEGIN TRAN; INSERT t VALUES (1)";
+        let end = session.execute_batch(began, 1, &mut Silent);
+        assert_eq!(end, BatchEnd::Clean);
+        session.reset(true);
+        assert!(session.is_in_transaction());
+        session.reset(false);
+        assert!(!session.is_in_transaction());
+        let rows: i64 = app
+            .query_row("SELECT count(*) FROM t", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(rows, 0);
+    }
 }

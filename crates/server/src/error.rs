@@ -32,3 +32,8 @@ pub enum Error {
     #[error("the page cannot be served: {0}")]
     Runtime(io::Error),
 }
+
+/// Bytes of a client that the protocol does not allow.
+pub(crate) fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}

@@ -38,5 +38,5 @@ pub use http::HttpOptions;
 pub use limits::Limits;
 pub use local::client::LocalClient;
 pub use local::{Render, Rendered};
-pub use server::{Addresses, Options, SOCKET_FILE, Server};
+pub use server::{Addresses, Options, SOCKET_FILE, Server, Stopped};
 pub use wire::Protection;

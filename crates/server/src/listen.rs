@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use windlass_instance::Instance;
+use windlass_instance::{Instance, InstanceShare};
 
 use crate::certificate::Certificate;
 use crate::server::Options;
@@ -27,7 +27,7 @@ const AFTER_FAILURE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) options: Options,
-    instance: Mutex<Instance>,
+    instance: InstanceShare,
     certificate: RwLock<Certificate>,
     connections: AtomicUsize,
     knocking: Mutex<HashMap<IpAddr, usize>>,
@@ -36,10 +36,10 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(options: Options, instance: Instance, certificate: Certificate) -> Self {
+    pub(crate) fn new(options: Options, instance: InstanceShare, certificate: Certificate) -> Self {
         Self {
             options,
-            instance: Mutex::new(instance),
+            instance,
             certificate: RwLock::new(certificate),
             connections: AtomicUsize::new(0),
             knocking: Mutex::default(),
@@ -49,10 +49,8 @@ impl Shared {
     }
 
     /// The instance for another session.
-    pub(crate) fn beside(&self) -> io::Result<Instance> {
-        let instance = self.instance.lock();
-        let instance = instance.unwrap_or_else(PoisonError::into_inner);
-        instance.beside().map_err(io::Error::other)
+    pub(crate) fn instance(&self) -> io::Result<Instance> {
+        self.instance.open().map_err(io::Error::other)
     }
 
     pub(crate) fn set_certificate(&self, certificate: Certificate) {
@@ -65,11 +63,13 @@ impl Shared {
 
     /// No further client is served.
     pub(crate) fn stop(&self) {
-        self.is_stopping.store(true, Ordering::Relaxed);
+        self.is_stopping.store(true, Ordering::SeqCst);
     }
 
-    fn is_stopping(&self) -> bool {
-        self.is_stopping.load(Ordering::Relaxed)
+    /// Whether the server ends. A session enters the list before it asks: the one who ends them all sees it there, or
+    /// it sees the end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::SeqCst)
     }
 
     /// The number of connections.

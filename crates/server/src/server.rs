@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use windlass_instance::Instance;
+use windlass_instance::{Failure, Instance};
 
 use crate::Error;
 use crate::certificate::{self, Certificate, Files};
@@ -46,6 +46,15 @@ pub struct Addresses {
     /// The page.
     pub http: Vec<SocketAddr>,
     pub socket: PathBuf,
+}
+
+/// How a server ended.
+#[derive(Debug)]
+pub struct Stopped {
+    /// Running requests that were cancelled.
+    pub cancelled: usize,
+    /// Engine databases that could not be closed, by name.
+    pub not_closed: Vec<(String, Failure)>,
 }
 
 /// A running server. Dropping it does not stop it: [`Server::stop`] does.
@@ -98,11 +107,7 @@ impl Server {
             listeners.push(Listener::Tcp(listener));
         }
         instance.sessions().serve();
-        let own = instance.beside().map_err(|error| Error::File {
-            path: folder.clone(),
-            source: std::io::Error::other(error),
-        })?;
-        let shared = Arc::new(Shared::new(options, own, certificate));
+        let shared = Arc::new(Shared::new(options, instance.share(), certificate));
         let http = match &shared.options.http {
             Some(options) => Some(Http::start(&shared, options)?),
             None => None,
@@ -159,11 +164,16 @@ impl Server {
         Ok(())
     }
 
-    /// Ends the server: no new clients, the sessions end, and the databases close. Sessions that run a request may
-    /// end it within `patience`; then they are cancelled. Returns how many were.
-    pub fn stop(self, patience: Duration) -> usize {
+    /// From now on no client comes in; those who are there go on.
+    pub fn refuse_clients(&self) {
         self.shared.stop();
         self.wake();
+    }
+
+    /// Ends the server: no new clients, the sessions end, and the databases close. Sessions that run a request may
+    /// end it within `patience`; then they are cancelled.
+    pub fn stop(self, patience: Duration) -> Stopped {
+        self.refuse_clients();
         let sessions = self.instance.sessions().clone();
         let begun = Instant::now();
         let mut cancelled = 0;
@@ -196,7 +206,10 @@ impl Server {
         }
         // The next server makes its own.
         let _removed = std::fs::remove_file(&self.addresses.socket);
-        cancelled
+        Stopped {
+            cancelled,
+            not_closed: self.instance.close_engine_databases(),
+        }
     }
 
     /// Wakes up the threads that wait for clients.

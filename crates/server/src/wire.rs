@@ -89,6 +89,16 @@ impl Socket {
     }
 }
 
+/// Ends a connection when it is dropped, also by a panic: the thread that reads would keep it open, and the client
+/// would wait for an answer for ever.
+pub(crate) struct HangUp<'a>(pub(crate) &'a Socket);
+
+impl Drop for HangUp<'_> {
+    fn drop(&mut self) {
+        self.0.shut_down();
+    }
+}
+
 /// A client's connection.
 #[derive(Debug)]
 pub(crate) struct Wire {
@@ -232,4 +242,29 @@ fn decrypt(
         tls.read_tls(&mut raw)?;
     }
     Ok(!buffer.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_the_connection_although_another_thread_reads_it() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let wire = std::sync::Arc::new(Wire::new(
+            Socket::Local(ours),
+            Instant::now() + Duration::from_secs(60),
+        ));
+        let reading = {
+            let wire = std::sync::Arc::clone(&wire);
+            std::thread::spawn(move || wire.read(&mut Vec::new()))
+        };
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _hang_up = HangUp(wire.socket());
+            panic!("a defect");
+        }));
+        assert!(panicked.is_err());
+        assert_eq!({ &theirs }.read(&mut [0]).unwrap(), 0);
+        assert!(reading.join().unwrap().is_ok());
+    }
 }

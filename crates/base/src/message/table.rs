@@ -270,6 +270,7 @@ messages! {
     5703, 10, changed_language(language), "Changed language setting to {language}.";
     5807, 16, recovery_interval_too_long(minutes), "Recovery intervals above {minutes} minutes not recommended. Use the RECONFIGURE WITH OVERRIDE statement to force this configuration.";
     5812, 14, reconfigure_denied(), "You do not have permission to run the RECONFIGURE statement.";
+    6005, 10, shutdown_in_progress(), "SHUTDOWN is in progress.";
     6102, 14, kill_denied(), "User does not have permission to use the KILL statement.";
     6104, 16, kill_own(), "Cannot use KILL to kill your own process.";
     6106, 16, no_such_process(number), "Process ID {number} is not an active process ID.";
@@ -436,6 +437,7 @@ messages! {
     50191, 16, protocol_not_supported(what), "This server does not support {what}.";
     50192, 16, database_not_opened(database), "Database '{database}' could not be opened when the server started; the following messages say why. The server goes on without it.";
     50193, 20, server_lost(error), "The server of the instance is gone: {error}. What the running batch had not committed is rolled back; look at the server's log.";
+    50194, 16, database_not_closed(database), "Database '{database}' could not be closed when the server ended; the following messages say why. Its log has every committed transaction: the next start recovers it.";
     50200, 10, stays_shared(database), "Database '{database}' stays open to other programs: nobody was disconnected. A restore over it is refused while another program has it open (3101), and locks it from then on.";
     50210, 14, path_outside(path), "'{path}' is outside of the folders in which remote sessions may name files: the mapped drives, and those that EXEC sp_windlass_remote_folder lists. An administrator on the server itself can map or list its folder.";
     50211, 14, only_on_the_server(what), "{what} is only possible in a session on the server itself (windlass sql --instance DIR, or its socket), as an administrator: it decides which files remote sessions can reach.";

@@ -1,7 +1,6 @@
 //! `windlass serve`: an instance as a server.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -56,16 +55,34 @@ pub(crate) fn run(arguments: &ServeArguments, common: &Common) -> Outcome {
     crate::service::end("serve", "is ending");
     let begun = std::time::Instant::now();
     let patience = Duration::from_secs(arguments.patience);
+    server.refuse_clients();
     while agent.running() > 0 && begun.elapsed() < patience {
         std::thread::sleep(Duration::from_millis(50));
     }
     agent.stop(true);
-    let cancelled = server.stop(Duration::from_secs(arguments.patience));
-    if cancelled > 0 {
-        message_line(&format!("{cancelled} running requests were cancelled"));
+    let stopped = server.stop(patience.saturating_sub(begun.elapsed()));
+    if stopped.cancelled > 0 {
+        message_line(&format!(
+            "{} running requests were cancelled",
+            stopped.cancelled
+        ));
     }
-    message_line("ended: all databases are closed");
-    Outcome::Succeeded
+    ended(stopped.not_closed, &mut console)
+}
+
+/// Says how the databases ended.
+fn ended(not_closed: Vec<(String, Failure)>, console: &mut Console) -> Outcome {
+    if not_closed.is_empty() {
+        message_line("ended: all databases are closed");
+        return Outcome::Succeeded;
+    }
+    for (database, failure) in not_closed {
+        console.message(table::database_not_closed(database));
+        for message in failure.messages {
+            console.message(message);
+        }
+    }
+    Outcome::Failed
 }
 
 fn failed(error: &dyn std::error::Error) -> Outcome {
@@ -111,18 +128,17 @@ fn recovered(instance: Instance, console: &mut Console) -> Instance {
 /// Runs the jobs of the instance.
 fn jobs(instance: &Instance, arguments: &ServeArguments) -> Result<Agent, Failure> {
     let folder = instance.folder().unwrap_or(Path::new(".")).to_owned();
-    let shared = Mutex::new(instance.beside()?);
+    let shared = instance.share();
     let sessions = move || {
-        let instance = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let beside = instance.beside()?;
+        let instance = shared.open()?;
         let client = Client {
-            login: beside.identity().user.clone(),
-            host: beside.identity().machine.clone(),
+            login: instance.identity().user.clone(),
+            host: instance.identity().machine.clone(),
             program: "SQLAgent - TSQL JobStep".to_owned(),
             process: std::process::id(),
             ..Client::default()
         };
-        Ok(Session::of_client(beside, client))
+        Ok(Session::of_client(instance, client))
     };
     let options = agent::Options {
         on_failure: arguments.on_job_failure.as_deref().map(agent::Hook::of),

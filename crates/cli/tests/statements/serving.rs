@@ -300,6 +300,38 @@ fn plain_commands_back_up_and_restore_what_the_server_has_open() {
 }
 
 #[test]
+fn drives_that_are_mapped_while_the_server_runs_are_those_of_the_next_session() {
+    let place = Place::new();
+    make(&place);
+    let server = Served::start(&place, &["--local-only"]);
+    std::fs::create_dir(place.path("backups")).unwrap();
+    let folder = place.text("backups");
+    answer(&place, &format!("EXEC sp_windlass_drive 'e', '{folder}'"));
+    answer(&place, r"BACKUP DATABASE shop TO DISK = 'e:\shop.bak'");
+    assert!(place.path("backups/shop.bak").exists());
+    answer(&place, "EXEC sp_windlass_drive 'e', ''");
+    let refused = query(&place, r"BACKUP DATABASE shop TO DISK = 'e:\shop.bak'");
+    assert_eq!(refused.code, Some(1), "{}", refused.out);
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn relative_names_begin_in_the_folder_of_the_command() {
+    let place = Place::new();
+    make(&place);
+    let server = Served::start(&place, &["--local-only"]);
+    std::fs::create_dir(place.path("nightly")).unwrap();
+    let instance = place.text("instance");
+    let text = "BACKUP DATABASE shop TO DISK = 'shop.bak'";
+    let mut command = place.command(&["sql", "--instance", &instance, "-Q", text]);
+    command.current_dir(place.path("nightly"));
+    let made = Run::of(&command.output().unwrap());
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    assert!(place.path("nightly/shop.bak").exists());
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
 fn a_client_that_does_not_encrypt_is_refused_unless_the_server_was_told_otherwise() {
     const PRELOGIN: [u8; 26] = [
         0x12, 1, 0, 26, 0, 0, 0, 0, 0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xFF, 16, 0, 0, 0, 0, 0, 2,

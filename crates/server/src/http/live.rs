@@ -41,7 +41,7 @@ impl Live {
     /// Starts to look, on a runtime.
     pub(super) fn start(shared: &Shared, runtime: &Handle) -> io::Result<Self> {
         let (latest, _) = watch::channel(Arc::from("[]"));
-        let instance = Arc::new(Mutex::new(shared.beside()?));
+        let instance = Arc::new(Mutex::new(shared.instance()?));
         runtime.spawn(look(latest.clone(), instance));
         Ok(Self {
             latest,

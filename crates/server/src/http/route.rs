@@ -59,7 +59,7 @@ pub(super) async fn read<T: Send + 'static>(
 ) -> Result<T, Response> {
     let shared = Arc::clone(&web.shared);
     let made = tokio::task::spawn_blocking(move || {
-        let instance = shared.beside().map_err(|error| error.to_string())?;
+        let instance = shared.instance().map_err(|error| error.to_string())?;
         make(&instance).map_err(|error| error.to_string())
     });
     let reason = match made.await {

@@ -33,6 +33,13 @@ impl LocalClient {
     /// # Errors
     /// A server that does not answer as it should.
     pub fn connect(folder: &Path, program: &str, identity: &Identity) -> io::Result<Option<Self>> {
+        let current = std::env::current_dir()?;
+        let current = current.to_str().ok_or_else(|| {
+            let name = current.display();
+            io::Error::other(format!(
+                "the name of the current folder is not UTF-8: '{name}'"
+            ))
+        })?;
         let stream = match UnixStream::connect(folder.join(SOCKET_FILE)) {
             Ok(stream) => stream,
             Err(error) => {
@@ -48,6 +55,7 @@ impl LocalClient {
             "login": identity.user,
             "host": identity.machine,
             "process": std::process::id(),
+            "folder": current,
         });
         { &stream }.write_all(&[GREETING])?;
         { &stream }.write_all(format!("{hello}\n").as_bytes())?;

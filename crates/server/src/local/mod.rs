@@ -6,13 +6,13 @@
 //!
 //! | from the client | |
 //! |---|---|
-//! | `{"hello": 1, "program": "windlass sql", "host": "...", "process": 1}` | first |
+//! | `{"hello": 2, "program": "windlass sql", "host": "...", "process": 1, "folder": "/home/me"}` | first |
 //! | `{"batch": "SELECT 1", "first_line": 1}` | a batch, after the end of the one before |
 //! | `{"cancel": true}` | cancels the running batch |
 //!
 //! | from the server | |
 //! |---|---|
-//! | `{"ready": 1, "session_id": 51, "database": "master"}` | the answer to the first line |
+//! | `{"ready": 2, "session_id": 51, "database": "master"}` | the answer to the first line |
 //! | `{"message": ...}`, `{"columns": ...}`, `{"row": ...}`, `{"rows_end": 1}`, `{"rows_affected": 1}`, `{"progress": ...}`, `{"plan": "..."}`, `{"report": ...}` | what the batch yields |
 //! | `{"end": "clean", "database": "master", "in_transaction": false}` | its end |
 //!
@@ -27,7 +27,7 @@ pub(crate) mod serving;
 pub use event::{Render, Rendered};
 
 /// Changes with every change of the lines.
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 
 /// The first byte of such a connection.
 pub(crate) const GREETING: u8 = b'W';

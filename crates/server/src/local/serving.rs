@@ -8,10 +8,11 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
-use windlass_instance::{BatchEnd, Client, Event, Session, Sink};
+use windlass_instance::{BatchEnd, Client, Event, Session, Silent, Sink};
 
 use super::VERSION;
 use super::event::{Render, line};
+use crate::error::invalid;
 use crate::listen::Context;
 
 /// Batches that may wait: a client sends the next one after the end of the one before.
@@ -66,10 +67,6 @@ impl Sink for Lines<'_> {
     }
 }
 
-fn invalid(text: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, text)
-}
-
 /// Serves a command until it goes. Its greeting has been read.
 ///
 /// `is_own` tells whether the client is the server's user, or root: others use TDS, with a login.
@@ -86,8 +83,15 @@ pub(crate) fn serve(stream: &UnixStream, is_own: bool, context: &Context) -> io:
         let line = json!({ "refused": "the program is of another version than the server: restart the server" });
         return { stream }.write_all(format!("{line}\n").as_bytes());
     }
-    let instance = context.beside()?;
+    let mut instance = context.instance()?;
+    if let Some(folder) = hello["folder"].as_str() {
+        instance.begin_in(folder.into());
+    }
     let mut session = Session::of_client(instance, client(&hello));
+    if context.is_stopping() {
+        let line = json!({ "refused": "the server ends" });
+        return { stream }.write_all(format!("{line}\n").as_bytes());
+    }
     stream.set_read_timeout(None)?;
     stream.set_write_timeout(None)?;
     context.logged_in();
@@ -122,12 +126,6 @@ pub(crate) fn serve(stream: &UnixStream, is_own: bool, context: &Context) -> io:
     Ok(())
 }
 
-struct Silent;
-
-impl Sink for Silent {
-    fn event(&mut self, _event: Event<'_>) {}
-}
-
 fn read(
     reader: &mut BufReader<UnixStream>,
     limit: u64,
@@ -147,6 +145,8 @@ fn read(
             cancel.store(true, Ordering::Relaxed);
             continue;
         }
+        // The batch before has ended: a cancel of it that came late is none of this one.
+        cancel.store(false, Ordering::Relaxed);
         match sender.try_send(request) {
             Ok(()) => {}
             Err(TrySendError::Disconnected(_)) => return Ok(()),
@@ -203,6 +203,5 @@ fn execute(stream: &UnixStream, session: &mut Session, receiver: &Receiver<Json>
             "in_transaction": session.is_in_transaction(),
         }));
         lines.send();
-        cancel.store(false, Ordering::Relaxed);
     }
 }

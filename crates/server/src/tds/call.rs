@@ -13,7 +13,7 @@ use windlass_tds::answer::done;
 use windlass_tds::request::{Call, Parameter, Procedure};
 use windlass_tds::value::Value as Sent;
 
-use super::parameter::{data_type, returned, value};
+use super::parameter::{data_type, returned, returned_type, value};
 use super::reply::Reply;
 
 /// The variable of the return status.
@@ -226,14 +226,16 @@ fn execute(words: &Words<'_>, session: &mut Session, reply: &mut Reply<'_>) -> u
         let _sent = answer.return_value(0, &parameter.name, parameter.data_type, &value);
     }
     for (ordinal, parameter, value) in values {
-        let value = returned(&value, parameter.data_type);
-        let name = &parameter.name;
-        if answer
-            .return_value(ordinal, name, parameter.data_type, &value)
-            .is_err()
-        {
-            // It cannot: the parameter has been converted to its type.
-            let _null = answer.return_value(ordinal, name, parameter.data_type, &Sent::Null);
+        let data_type = returned_type(parameter.data_type);
+        let is_sent = returned(&value, data_type).is_some_and(|value| {
+            let answer = reply.tokens();
+            let written = answer.return_value(ordinal, &parameter.name, data_type, &value);
+            written.is_ok()
+        });
+        if !is_sent {
+            let name = super::parameter::data_type(parameter.data_type).name();
+            reply.message(&table::arithmetic_overflow(name));
+            failed = done::ERROR;
         }
     }
     failed

@@ -11,18 +11,20 @@ use std::time::Instant;
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_instance::Session;
-use windlass_tds::answer::{Answer, Change, Ends, Note, done};
+use windlass_instance::{Session, Silent};
+use windlass_tds::answer::{Answer, Change, Ends, done};
 use windlass_tds::packet::{Kind, Message as Received, Packets, Reset};
 use windlass_tds::request::{Batch, Rpc, Transaction};
 
 use super::call::{self, Statements};
 use super::greeting::{Incoming, greet};
 use super::login::{LoggedIn, log_in};
+use super::note::note;
 use super::reply::{Answering, Reply};
+use crate::error::invalid;
 use crate::listen::Context;
 use crate::local;
-use crate::wire::{Socket, Wire};
+use crate::wire::{HangUp, Socket, Wire};
 
 /// Requests that may wait. A client sends the next one after the answer, except for cancels.
 const WAITING: usize = 16;
@@ -37,6 +39,7 @@ pub(crate) fn serve(socket: Socket, context: &Context) -> io::Result<()> {
         let mut first = [0];
         { stream }.read_exact(&mut first)?;
         if first == [local::GREETING] {
+            let _hang_up = HangUp(&socket);
             return local::serving::serve(stream, socket.is_own_user(), context);
         }
         incoming.begin(&first);
@@ -55,7 +58,7 @@ pub(crate) fn serve(socket: Socket, context: &Context) -> io::Result<()> {
         return Ok(());
     };
     if message.kind != Kind::Login {
-        return Err(super::greeting::invalid("LOGIN7 was expected"));
+        return Err(invalid("LOGIN7 was expected"));
     }
     // The client has done its part: passwords are checked a few at a time, and many may wait for their turn.
     wire.lift_deadline()?;
@@ -78,6 +81,7 @@ fn converse(
     context: &Context,
 ) -> io::Result<()> {
     let LoggedIn { session, packets } = logged_in;
+    let _hang_up = HangUp(wire.socket());
     let listed = Arc::clone(session.listed());
     let closing = Arc::downgrade(wire);
     listed.on_kill(move || {
@@ -123,13 +127,6 @@ fn converse(
     outcome
 }
 
-/// Hears nothing.
-pub(crate) struct Silent;
-
-impl windlass_instance::Sink for Silent {
-    fn event(&mut self, _event: windlass_instance::Event<'_>) {}
-}
-
 /// Reads messages until the client goes.
 fn read(
     wire: &Wire,
@@ -148,7 +145,7 @@ fn read(
             Err(TrySendError::Disconnected(_)) => return Ok(()),
             Err(TrySendError::Full(_)) => {
                 wire.socket().shut_down();
-                return Err(super::greeting::invalid(
+                return Err(invalid(
                     "requests were sent without waiting for their answers",
                 ));
             }
@@ -217,7 +214,6 @@ impl Requests {
         if is_reset {
             self.reset(message.reset);
         }
-        let invalid = |error: windlass_tds::Error| super::greeting::invalid(error);
         match message.kind {
             Kind::Batch => {
                 let batch = Batch::parse(&message.payload).map_err(invalid)?;
@@ -241,15 +237,15 @@ impl Requests {
             Kind::Bulk => self.refuse(&table::protocol_not_supported("bulk copy")),
             Kind::Attention => Ok(()),
             Kind::Login | Kind::Sspi | Kind::Prelogin => {
-                Err(super::greeting::invalid("the client has logged in already"))
+                Err(invalid("the client has logged in already"))
             }
         }
     }
 
     /// Puts the session back to its state after login, for a pool's next user.
     fn reset(&mut self, reset: Reset) {
-        if reset == Reset::Session {
-            self.session.reset();
+        self.session.reset(reset == Reset::KeepTransaction);
+        if !self.session.is_in_transaction() {
             self.transaction = 0;
             let is_there = self.session.current_database() == self.database;
             // It may be gone meanwhile; the client is told where it is.
@@ -347,15 +343,7 @@ impl Requests {
     /// Answers a request with an error.
     fn refuse(&mut self, message: &Message) -> io::Result<()> {
         let mut answer = Answer::default();
-        answer.note(Note {
-            number: i32::try_from(message.number).unwrap_or(i32::MAX),
-            state: message.state,
-            class: message.severity.0,
-            text: &message.visible_text(),
-            server: &self.server,
-            procedure: "",
-            line: 1,
-        });
+        note(&mut answer, message, &self.server);
         answer.done(Ends::Statement, done::ERROR, 0, 0);
         self.send(answer)
     }

@@ -12,6 +12,7 @@ use windlass_tds::packet::{Assembler, HEADER_BYTES, Kind, Message, Packets};
 use windlass_tds::prelogin::{Continuation, Policy, Prelogin};
 
 use crate::certificate::Certificate;
+use crate::error::invalid;
 use crate::wire::{Protection, Wire, process};
 
 /// The first byte of a TLS connection.
@@ -75,10 +76,6 @@ impl Incoming {
         self.used = 0;
         rest
     }
-}
-
-pub(crate) fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
 fn refused(text: &str) -> io::Error {

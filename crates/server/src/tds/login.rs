@@ -7,15 +7,15 @@ use std::time::Instant;
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_instance::{Client, Instance, PRODUCT, Session};
-use windlass_instance::{Principal, authenticate};
-use windlass_tds::answer::{Answer, Change, Ends, Note, done};
+use windlass_instance::{Client, Instance, PRODUCT, Principal, Session, Silent, authenticate};
+use windlass_tds::answer::{Answer, Change, Ends, done};
 use windlass_tds::collation::Collation;
 use windlass_tds::login::{Login, Proof};
 use windlass_tds::packet::{PACKET_BYTES_DEFAULT, PACKET_BYTES_LEGAL, Packets};
 
-use super::connection::Silent;
-use super::greeting::{VERSION, invalid};
+use super::greeting::VERSION;
+use super::note::note;
+use crate::error::invalid;
 use crate::listen::Context;
 use crate::wire::{Socket, Wire};
 
@@ -38,7 +38,7 @@ pub(crate) fn log_in(
     context: &Context,
 ) -> std::io::Result<Result<LoggedIn, String>> {
     let login = Login::parse(payload).map_err(invalid)?;
-    let instance = context.beside()?;
+    let instance = context.instance()?;
     let server = instance.identity().server.clone();
     let refuse = |messages: &[Message]| {
         let mut answer = Answer::default();
@@ -78,6 +78,10 @@ pub(crate) fn log_in(
         is_encrypted: wire.is_encrypted(),
     };
     let mut session = Session::of_client(instance, client);
+    if context.is_stopping() {
+        refuse(&[table::shutdown_in_progress(), table::login_failed(&user)])?;
+        return Ok(Err("the server ends".to_owned()));
+    }
     let wanted = match login.database.as_str() {
         "" => principal.default_database().to_owned(),
         named => named.to_owned(),
@@ -125,21 +129,6 @@ fn admitted(
         let reason = format!("{refusal} (state {})", refusal.state());
         (table::login_failed(&login.user), reason)
     })
-}
-
-fn note(answer: &mut Answer, message: &Message, server: &str) {
-    answer.note(Note {
-        number: i32::try_from(message.number).unwrap_or(i32::MAX),
-        state: message.state,
-        class: match message.severity.0 {
-            10 => 0,
-            severity => severity,
-        },
-        text: &message.visible_text(),
-        server,
-        procedure: "",
-        line: 1,
-    });
 }
 
 fn accept(

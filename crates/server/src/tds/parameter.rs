@@ -8,6 +8,10 @@ use windlass_tds::value::{Day, TimeOfDay, Value as Sent};
 use super::column::{moment, own};
 
 const MONEY_DIGITS: u8 = 4;
+/// The units of `datetime` are 1/300 s.
+const TICKS_PER_MINUTE: u32 = 300 * 60;
+/// The longest `nvarchar` that is not `max`.
+const NVARCHAR_BYTES_MAX: u16 = 8000;
 const NANOSECONDS_PER_UNIT: i64 = 100;
 const NANOSECONDS_PER_MINUTE: i64 = 60_000_000_000;
 
@@ -96,9 +100,25 @@ fn nanoseconds(units: u64) -> Option<i64> {
     i64::try_from(units).ok()?.checked_mul(NANOSECONDS_PER_UNIT)
 }
 
-/// An output parameter's value, to be sent with the type that the client gave it.
-pub(crate) fn returned(value: &Value, as_type: SentType) -> Sent {
-    match (as_type, value) {
+/// The type with which an output parameter goes back: the client's, except that text is Unicode, because a `varchar`
+/// has only the letters of its code page.
+pub(crate) fn returned_type(sent: SentType) -> SentType {
+    match sent {
+        SentType::VarChar(Length::Bytes(bytes), collation) => {
+            let length = match bytes.checked_mul(2) {
+                Some(doubled) if doubled <= NVARCHAR_BYTES_MAX => Length::Bytes(doubled),
+                _ => Length::Max,
+            };
+            SentType::NVarChar(length, collation)
+        }
+        SentType::VarChar(Length::Max, collation) => SentType::NVarChar(Length::Max, collation),
+        other => other,
+    }
+}
+
+/// An output parameter's value, to be sent with [its type](returned_type); `None` if that has no such value.
+pub(crate) fn returned(value: &Value, as_type: SentType) -> Option<Sent> {
+    Some(match (as_type, value) {
         (_, Value::Null) => Sent::Null,
         (SentType::NVarChar(..) | SentType::VarChar(..) | SentType::Xml, value) => {
             Sent::Text(value.to_string())
@@ -109,12 +129,12 @@ pub(crate) fn returned(value: &Value, as_type: SentType) -> Sent {
             let units = number
                 .rescaled(MONEY_DIGITS)
                 .and_then(|number| i64::try_from(number.unscaled()).ok());
-            units.map_or(Sent::Null, Sent::Money)
+            Sent::Money(units?)
         }
         (SentType::DateTime(4), Value::DateTime(_)) => match own(value) {
             Sent::DateTime(days, ticks) => Sent::SmallDateTime(
-                u16::try_from(days).unwrap_or(0),
-                u16::try_from(ticks / (300 * 60)).unwrap_or(0),
+                u16::try_from(days).ok()?,
+                u16::try_from(ticks / TICKS_PER_MINUTE).ok()?,
             ),
             other => other,
         },
@@ -123,5 +143,35 @@ pub(crate) fn returned(value: &Value, as_type: SentType) -> Sent {
             other => other,
         },
         (_, value) => own(value),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_tds::collation::Collation;
+
+    use super::*;
+
+    #[test]
+    fn text_goes_back_with_all_its_letters() {
+        let sent = SentType::VarChar(Length::Bytes(10), Collation::DEFAULT);
+        let wanted = SentType::NVarChar(Length::Bytes(20), Collation::DEFAULT);
+        assert_eq!(returned_type(sent), wanted);
+        let sent = SentType::VarChar(Length::Bytes(8000), Collation::DEFAULT);
+        let wanted = SentType::NVarChar(Length::Max, Collation::DEFAULT);
+        assert_eq!(returned_type(sent), wanted);
+        let value = Value::Text("\u{65e5}\u{672c}".to_owned());
+        let text = Some(Sent::Text("\u{65e5}\u{672c}".to_owned()));
+        assert_eq!(returned(&value, wanted), text);
+    }
+
+    #[test]
+    fn what_a_type_cannot_hold_is_not_null() {
+        let large = Decimal::scaled(i128::from(i64::MAX), 0).unwrap();
+        assert_eq!(returned(&Value::Decimal(large), SentType::Money(8)), None);
+        assert_eq!(returned(&Value::Null, SentType::Money(8)), Some(Sent::Null));
+        let before = moment(1800, 0, 0).unwrap();
+        let value = Value::DateTime(before);
+        assert_eq!(returned(&value, SentType::DateTime(4)), None);
     }
 }

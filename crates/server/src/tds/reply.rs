@@ -15,11 +15,12 @@ use std::time::{Duration, Instant};
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_instance::{Column, ColumnType, Event, Session, Sink, Value};
-use windlass_tds::answer::{Answer, Change, Ends, Note, done};
+use windlass_tds::answer::{Answer, Change, Ends, done};
 use windlass_tds::packet::Packets;
 use windlass_tds::value::Value as Sent;
 
 use super::column::{described, sent};
+use super::note::note;
 use crate::wire::Wire;
 
 /// The command of a change of rows, in a DONE.
@@ -147,31 +148,12 @@ impl<'a> Reply<'a> {
         self.flushed = Instant::now();
     }
 
-    fn note(&mut self, message: &Message) {
-        let text = message.visible_text();
-        // The lengths in the token have 16 bits.
-        let text: String = text.chars().take(8000).collect();
-        self.answer.note(Note {
-            number: i32::try_from(message.number).unwrap_or(i32::MAX),
-            state: message.state,
-            // SQL Server sends informational messages as severity 0.
-            class: match message.severity.0 {
-                10 => 0,
-                severity => severity,
-            },
-            text: &text,
-            server: self.server,
-            procedure: message.procedure.as_deref().unwrap_or_default(),
-            line: i32::try_from(message.line.max(1)).unwrap_or(1),
-        });
-    }
-
     /// Sends a message.
     pub(crate) fn message(&mut self, message: &Message) {
         if !message.is_error() {
             self.release(true);
         }
-        self.note(message);
+        note(&mut self.answer, message, self.server);
         if message.is_error() {
             // Several errors of one statement share one DONE.
             self.pending = Some(Done {

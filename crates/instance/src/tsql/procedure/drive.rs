@@ -1,7 +1,5 @@
 //! `sp_windlass_drive`: maps drive letters to folders. A Windlass extension.
 
-use std::path::PathBuf;
-
 use windlass_base::message::table;
 use windlass_catalog::Drive;
 
@@ -28,8 +26,9 @@ pub(super) fn drive(
     if folder.is_empty() {
         return Ok(session.instance_mut().forget_drive(letter)?);
     }
-    let folder = crate::absolute(&PathBuf::from(&folder))
-        .map_err(|_| Failure::from(table::invalid_parameter("@folder")))?;
+    let folder = session.instance().drives().based(folder.into());
+    let folder =
+        crate::absolute(&folder).map_err(|_| Failure::from(table::invalid_parameter("@folder")))?;
     let drive = Drive {
         letter: letter.to_ascii_uppercase(),
         folder,

@@ -1,7 +1,7 @@
 //! `sp_windlass_remote_folder`: where remote sessions may name files, besides the mapped drives. A Windlass
 //! extension.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use windlass_base::message::table;
 
@@ -16,6 +16,7 @@ pub(super) fn remote_folder(
     arguments: &Arguments<'_>,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
+    let drives = session.instance().drives().clone();
     let catalog = session.instance_mut().catalog_mut();
     let Some(written) = arguments.optional("@folder") else {
         let folders = catalog.remote_folders()?.into_iter();
@@ -28,7 +29,7 @@ pub(super) fn remote_folder(
     let is_url = crate::is_url(&written);
     let folder = match is_url {
         true => written.trim().to_owned(),
-        false => crate::absolute(Path::new(&written))
+        false => crate::absolute(&drives.based(PathBuf::from(&written)))
             .ok()
             .and_then(|folder| folder.to_str().map(str::to_owned))
             .ok_or_else(|| invalid("@folder"))?,

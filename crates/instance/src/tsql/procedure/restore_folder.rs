@@ -1,7 +1,5 @@
 //! `sp_windlass_restore_folder`: the folders to which restores are confined. A Windlass extension.
 
-use std::path::Path;
-
 use windlass_base::message::table;
 
 use super::Arguments;
@@ -15,6 +13,7 @@ pub(super) fn restore_folder(
     arguments: &Arguments<'_>,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
+    let drives = session.instance().drives().clone();
     let catalog = session.instance_mut().catalog_mut();
     let Some(folder) = arguments.optional("@folder") else {
         let folders = catalog.restore_folders()?;
@@ -24,7 +23,7 @@ pub(super) fn restore_folder(
         ResultSet { columns, rows }.send(sink);
         return Ok(());
     };
-    let folder = crate::absolute(Path::new(&folder))
+    let folder = crate::absolute(&drives.based(folder.into()))
         .map_err(|_| Failure::from(table::invalid_parameter("@folder")))?;
     match arguments.optional("@action").as_deref() {
         None => match folder.is_dir() {
