@@ -4,6 +4,7 @@ mod adapting;
 mod demo;
 mod import_export;
 mod inspect;
+mod install;
 mod keys;
 mod locking;
 mod measuring;
@@ -29,11 +30,12 @@ use adapting::word;
 pub(crate) use demo::{DemoArguments, DemoWriterArguments};
 pub(crate) use import_export::{ExportArguments, ImportArguments};
 pub(crate) use inspect::{FilesArguments, HeaderArguments, LabelArguments};
+pub(crate) use install::InstallArguments;
 pub(crate) use keys::{KeyArguments, RekeyArguments, SigningKeyArguments};
 pub(crate) use locking::LockingArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
 pub(crate) use repack::{RepackArguments, UnpackArguments};
-pub(crate) use serve::ServeArguments;
+pub(crate) use serve::{Patience, ServeArguments};
 pub(crate) use sqlserver::{ExtractArguments, ExtractFormat, InspectArguments};
 pub(crate) use tuning::TuningArguments;
 pub(crate) use written::WrittenArguments;
@@ -131,6 +133,8 @@ pub(crate) enum Command {
     Sql(SqlArguments),
     /// Serve an instance: clients connect with SQL Server's drivers
     Serve(ServeArguments),
+    /// Write a systemd unit that serves an instance
+    Install(InstallArguments),
     /// Measure backups of a database: find the bottleneck, recommend settings, predict the result
     Tune(Box<TuneArguments>),
     /// Repeat the benchmarks of published articles on a database

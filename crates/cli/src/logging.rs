@@ -5,8 +5,9 @@
 
 use std::fmt;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use serde::Deserialize;
@@ -53,7 +54,10 @@ pub(crate) fn name(value: &impl ValueEnum) -> String {
 pub(crate) fn begin(file: Option<&Path>, format: Format, level: Level) -> std::io::Result<()> {
     let writer = match file {
         Some(path) => {
-            let file = windlass_io::output::append(path, 0o600)?;
+            let file = LogFile {
+                file: windlass_io::output::append(path, 0o600)?,
+                path: path.to_owned(),
+            };
             BoxMakeWriter::new(Mutex::new(Visible(file, format)))
         }
         None => BoxMakeWriter::new(Mutex::new(Visible(output::standard_error(), format))),
@@ -82,6 +86,33 @@ pub(crate) fn begin(file: Option<&Path>, format: Format, level: Level) -> std::i
             .try_init(),
     };
     result.map_err(std::io::Error::other)
+}
+
+/// The log's file has been rotated: the next line goes to the one that has its name.
+pub(crate) fn reopen() {
+    IS_ROTATED.store(true, Ordering::Relaxed);
+}
+
+static IS_ROTATED: AtomicBool = AtomicBool::new(false);
+
+struct LogFile {
+    file: std::fs::File,
+    path: PathBuf,
+}
+
+impl Write for LogFile {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        if IS_ROTATED.swap(false, Ordering::Relaxed)
+            && let Ok(file) = windlass_io::output::append(&self.path, 0o600)
+        {
+            self.file = file;
+        }
+        self.file.write(line)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// A log writer that escapes control characters, so that no name can act on the reader's terminal.

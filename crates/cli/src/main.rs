@@ -99,34 +99,41 @@ fn reported(error: &clap::Error) -> Outcome {
     Outcome::Succeeded
 }
 
+/// What the command line and the configuration files say. A server asks again.
+fn configured(matches: &ArgMatches) -> Result<(Common, Settings), String> {
+    let arguments = Arguments::from_arg_matches(matches).map_err(|error| error.to_string())?;
+    let mut common = arguments.common;
+    let settings = operate::settings::load(&common, matches).map_err(|error| error.to_string())?;
+    settings.apply(&mut common);
+    Ok((common, settings))
+}
+
 fn run(matches: &ArgMatches) -> Outcome {
     if let Some(url) = url::misplaced(matches) {
         let refusal = table::url_instead_of_file(windlass_instance::shown(&url));
         output::message_line(&format!("error: {}", refusal.text));
         return Outcome::Misused;
     }
-    let Arguments {
-        command,
-        mut common,
-    } = match Arguments::from_arg_matches(matches) {
-        Ok(arguments) => arguments,
+    let command = match Arguments::from_arg_matches(matches) {
+        Ok(arguments) => arguments.command,
         Err(error) => return reported(&error),
     };
-    let settings = match operate::settings::load(&common, matches) {
-        Ok(settings) => settings,
+    let (common, settings) = match configured(matches) {
+        Ok(configured) => configured,
         Err(error) => {
             output::message_line(&format!("error: {error}"));
             return Outcome::Misused;
         }
     };
-    settings.apply(&mut common);
-    if let Err(error) = settings.begin_log() {
+    let is_server = matches!(command, Command::Serve(_));
+    if let Err(error) = settings.begin_log(is_server) {
         output::message_line(&format!("error: {error}"));
         return Outcome::Misused;
     }
     let name = matches.subcommand_name().unwrap_or_default().to_owned();
     let is_service = !matches!(command, Command::DemoWriter(_));
-    if is_service {
+    // A server has started when it listens.
+    if is_service && !is_server {
         service::begin(&name);
     }
     tracing::debug!(
@@ -134,7 +141,7 @@ fn run(matches: &ArgMatches) -> Outcome {
         version = env!("CARGO_PKG_VERSION"),
         "program started"
     );
-    let outcome = execute(command, &common, &settings);
+    let outcome = execute(command, &common, &settings, matches);
     let how = match outcome {
         Outcome::Succeeded => "succeeded",
         Outcome::Failed => "failed",
@@ -150,7 +157,12 @@ fn run(matches: &ArgMatches) -> Outcome {
 }
 
 /// Runs a command, and updates the metrics after one that changes them.
-fn execute(command: Command, common: &Common, settings: &Settings) -> Outcome {
+fn execute(
+    command: Command,
+    common: &Common,
+    settings: &Settings,
+    matches: &ArgMatches,
+) -> Outcome {
     let is_dry_run = match &command {
         Command::Backup(arguments) => arguments.run.dry_run,
         Command::Restore(arguments) => arguments.run.dry_run,
@@ -182,7 +194,10 @@ fn execute(command: Command, common: &Common, settings: &Settings) -> Outcome {
         Command::Import(arguments) => command::import_export::import(&arguments, common),
         Command::Export(arguments) => command::import_export::export(&arguments, common),
         Command::Sql(arguments) => command::sql::run(&arguments, common),
-        Command::Serve(arguments) => command::serve::run(&arguments, common),
+        Command::Serve(arguments) => {
+            command::serve::run(&arguments, common, settings, &|| configured(matches))
+        }
+        Command::Install(arguments) => command::install::run(&arguments, common),
         Command::Tune(arguments) => command::tune::run(&arguments, common),
         Command::Bench(arguments) => command::bench::run(&arguments, common),
         Command::Demo(arguments) => demo::run(&arguments, common),

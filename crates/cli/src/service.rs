@@ -69,6 +69,26 @@ pub(crate) fn alive() {
     }
 }
 
+/// Notifies the watchdog for as long as the process lives; each time `look` has to return first. A server has no
+/// transfers of its own to tell of.
+pub(crate) fn keep_alive(look: impl Fn() + Send + 'static) {
+    let Some(interval) = service().and_then(|service| service.notifier.watchdog()) else {
+        return;
+    };
+    let started = std::thread::Builder::new()
+        .name("watchdog".to_owned())
+        .spawn(move || {
+            loop {
+                look();
+                alive();
+                std::thread::sleep(INTERVAL.min(interval / 4));
+            }
+        });
+    if let Err(error) = started {
+        tracing::warn!(%error, "the watchdog is not notified: no thread could be started");
+    }
+}
+
 /// Notifies that the program ends.
 pub(crate) fn end(command: &str, how: &str) {
     if let Some(service) = service() {

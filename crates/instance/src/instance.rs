@@ -26,8 +26,8 @@ use crate::sessions::Sessions;
 use crate::tag::Tags;
 use crate::{Failure, Identity};
 
-pub use self::share::InstanceShare;
-use self::share::drives;
+pub use self::share::{InstanceShare, Settings};
+use self::share::{SharedSettings, drives};
 
 /// The system databases and their ids. Statements must not change them.
 pub const SYSTEM_DATABASES: [(&str, i64); 4] =
@@ -65,10 +65,7 @@ pub struct Instance {
     identity: Identity,
     /// Temporary databases, opened for one command and not registered. Their ids are negative.
     passing: Vec<DatabaseRecord>,
-    /// Drives from the command's settings, which the catalog does not have.
-    own_drives: Vec<Drive>,
-    /// Restrictions from the command's settings, in addition to the instance's own.
-    policy: RestorePolicy,
+    settings: SharedSettings,
     pub(crate) service_key: Option<VaultKey>,
     pub(crate) engines: EngineDatabases,
     sessions: Sessions,
@@ -133,8 +130,7 @@ impl Instance {
             drives,
             identity,
             passing: Vec::new(),
-            own_drives: Vec::new(),
-            policy: RestorePolicy::default(),
+            settings: SharedSettings::default(),
             service_key: None,
             engines: EngineDatabases::new(recovery_interval, memory),
             sessions: Sessions::default(),
@@ -189,7 +185,8 @@ impl Instance {
 
     /// Maps a drive for the sessions of this process.
     pub fn map_drive(&mut self, drive: Drive) {
-        self.own_drives.push(drive.clone());
+        self.settings
+            .change(|settings| settings.drives.push(drive.clone()));
         self.drives.set(drive);
     }
 
@@ -235,22 +232,24 @@ impl Instance {
 
     /// Adds restrictions on restores, until this value is dropped.
     pub fn restrict_restores(&mut self, policy: RestorePolicy) {
-        self.policy = policy;
+        self.settings.change(|settings| settings.restores = policy);
     }
 
     /// Two lists of folders; a restore must go to a folder of each list that is not empty.
     pub(crate) fn restore_folders(&self) -> Result<[Vec<PathBuf>; 2], CatalogError> {
-        Ok([self.policy.folders.clone(), self.catalog.restore_folders()?])
+        let folders = self.settings.get().restores.folders;
+        Ok([folders, self.catalog.restore_folders()?])
     }
 
     pub(crate) fn restores_must_be_encrypted(&self) -> Result<bool, CatalogError> {
         let option = ServerOption::RestoresMustBeEncrypted;
-        Ok(self.policy.must_be_encrypted || self.catalog.option_in_use(option)? != 0)
+        let by_settings = self.settings.get().restores.must_be_encrypted;
+        Ok(by_settings || self.catalog.option_in_use(option)? != 0)
     }
 
     /// See [`RestorePolicy::signed_by`].
-    pub(crate) fn restores_signed_by(&self) -> &[PathBuf] {
-        &self.policy.signed_by
+    pub(crate) fn restores_signed_by(&self) -> Vec<PathBuf> {
+        self.settings.get().restores.signed_by
     }
 
     /// The database of that name.

@@ -79,7 +79,8 @@ pub use fuzz::fuzz_flow;
 pub use identity::{Identity, PRODUCT};
 pub use import_export::{ImportReport, ImportRequest};
 pub use instance::{
-    BackupDefaults, Instance, InstanceShare, RestorePolicy, SYSTEM_DATABASES, is_system_database,
+    BackupDefaults, Instance, InstanceShare, RestorePolicy, SYSTEM_DATABASES, Settings,
+    is_system_database,
 };
 pub use keys::SERVICE_KEY_FILE;
 pub use login::{LoginRefusal, Principal, Role, authenticate};

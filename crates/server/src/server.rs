@@ -6,9 +6,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use windlass_instance::{Failure, Instance};
+use windlass_instance::{Failure, Instance, Settings};
 
 use crate::Error;
 use crate::certificate::{self, Certificate, Files};
@@ -152,6 +152,11 @@ impl Server {
         self.shared.connections()
     }
 
+    /// Replaces the settings of the sessions.
+    pub fn set_settings(&self, settings: Settings) {
+        self.instance.share().set_settings(settings);
+    }
+
     /// Reads the certificate again, for the connections that come; makes a new one if it is due.
     ///
     /// # Errors
@@ -171,25 +176,24 @@ impl Server {
     }
 
     /// Ends the server: no new clients, the sessions end, and the databases close. Sessions that run a request may
-    /// end it within `patience`; then they are cancelled.
-    pub fn stop(self, patience: Duration) -> Stopped {
+    /// end it for as long as `is_patient` says; then they are cancelled.
+    pub fn stop(self, mut is_patient: impl FnMut() -> bool) -> Stopped {
         self.refuse_clients();
         let sessions = self.instance.sessions().clone();
-        let begun = Instant::now();
         let mut cancelled = 0;
-        let mut is_patient = true;
+        let mut lasts = true;
         loop {
             let listed = sessions.list();
             if listed.is_empty() || self.shared.connections() == 0 {
                 break;
             }
-            is_patient &= begun.elapsed() < patience;
+            lasts = lasts && is_patient();
             for session in listed {
                 if session.is_killed() {
                     continue;
                 }
                 let is_running = session.activity().is_running;
-                if is_running && is_patient {
+                if is_running && lasts {
                     continue;
                 }
                 cancelled += usize::from(is_running);

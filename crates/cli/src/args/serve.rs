@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -20,8 +22,8 @@ instance's folder, without a password for the user whom the server runs as.
 A page to look at is on --http: databases, running backups, history, sessions. It changes nothing, and asks for no
 login: everybody on this machine may look. --no-http leaves it out.
 
-SIGTERM and SIGINT end it: running requests get --patience, then they are cancelled. SIGHUP reads the
-certificate again. Logins are made with CREATE LOGIN:
+SIGTERM and SIGINT end it: running requests get --patience, then they are cancelled; a second signal cancels them
+at once. SIGHUP reads the certificate and the configuration files again, and opens the log file again. Logins are made with CREATE LOGIN:
 
   windlass sql --instance DIR -Q \"CREATE LOGIN ops WITH PASSWORD = '...'\"";
 
@@ -59,7 +61,39 @@ pub(crate) struct ServeArguments {
     /// What to call when a job fails: a command for /bin/sh, or a URL; it gets the report as JSON
     #[arg(long, value_name = "COMMAND|URL")]
     pub(crate) on_job_failure: Option<String>,
-    /// How long running requests may go on when the server is asked to end, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
-    pub(crate) patience: u64,
+    /// How long running requests may go on when the server is asked to end: seconds, or `forever`. A second
+    /// signal cancels them at once
+    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    pub(crate) patience: Patience,
+}
+
+/// How long the end of a server waits for what runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    Seconds(u32),
+    Forever,
+}
+
+impl Patience {
+    /// Whether it lasts after a wait of this length.
+    pub(crate) fn lasts(self, waited: Duration) -> bool {
+        match self {
+            Self::Seconds(seconds) => waited < Duration::from_secs(seconds.into()),
+            Self::Forever => true,
+        }
+    }
+}
+
+impl FromStr for Patience {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "forever" => Ok(Self::Forever),
+            seconds => seconds
+                .parse()
+                .map(Self::Seconds)
+                .map_err(|_| "a number of seconds, or forever".to_owned()),
+        }
+    }
 }

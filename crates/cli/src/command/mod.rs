@@ -5,6 +5,7 @@ pub(crate) mod bench;
 pub(crate) mod extract;
 pub(crate) mod import_export;
 pub(crate) mod inspect;
+pub(crate) mod install;
 mod keys;
 mod measuring;
 pub(crate) mod prompt;
@@ -19,14 +20,14 @@ pub(crate) mod sqlserver;
 pub(crate) mod tune;
 pub(crate) mod verify;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_catalog::{Drive, FILE_NAME};
 use windlass_device::DeviceAddress;
 use windlass_instance::operation::DeviceName;
-use windlass_instance::{BatchEnd, Failure, Instance, Session};
+use windlass_instance::{BatchEnd, Failure, Instance, Session, Settings};
 use windlass_io::queue::{IoMethodChoice, ring_refusal};
 use windlass_server::LocalClient;
 
@@ -201,15 +202,24 @@ pub(crate) fn run_served(
     }
 }
 
-fn with_drives(mut instance: Instance, common: &Common) -> Instance {
-    for (letter, folder) in &common.drive {
-        let folder = windlass_instance::absolute(folder).unwrap_or_else(|_| folder.clone());
-        instance.map_drive(Drive {
-            letter: *letter,
-            folder,
-        });
+/// What the settings say to an instance.
+pub(crate) fn instance_settings(common: &Common) -> Settings {
+    let drive = |(letter, folder): &(char, PathBuf)| Drive {
+        letter: *letter,
+        folder: windlass_instance::absolute(folder).unwrap_or_else(|_| folder.clone()),
+    };
+    Settings {
+        drives: common.drive.iter().map(drive).collect(),
+        restores: common.restores.clone(),
     }
-    instance.restrict_restores(common.restores.clone());
+}
+
+fn with_drives(mut instance: Instance, common: &Common) -> Instance {
+    let settings = instance_settings(common);
+    for drive in settings.drives {
+        instance.map_drive(drive);
+    }
+    instance.restrict_restores(settings.restores);
     if let Some(machine) = &common.machine_name {
         instance.name_machine(machine.clone());
     }

@@ -1,7 +1,7 @@
 //! `windlass serve`: an instance as a server.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -10,12 +10,24 @@ use windlass_instance::agent::{self, Agent};
 use windlass_instance::{Client, Failure, Instance, Session};
 use windlass_server::{HttpOptions, Limits, Options, Protection, Server};
 
-use super::{Outcome, misused, open};
+use super::{Outcome, instance_settings, misused, open};
 use crate::args::{Common, ServeArguments};
+use crate::operate::settings::Settings;
 use crate::output::{Console, Layout, message_line, result_line};
 
+/// Pause while jobs end.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// Reads the settings again.
+type Configured<'a> = dyn Fn() -> Result<(Common, Settings), String> + 'a;
+
 /// Runs the command.
-pub(crate) fn run(arguments: &ServeArguments, common: &Common) -> Outcome {
+pub(crate) fn run(
+    arguments: &ServeArguments,
+    common: &Common,
+    settings: &Settings,
+    configured: &Configured<'_>,
+) -> Outcome {
     if common.instance.is_none() {
         return misused("serve needs --instance DIR: the folder of the instance to serve");
     }
@@ -30,7 +42,7 @@ pub(crate) fn run(arguments: &ServeArguments, common: &Common) -> Outcome {
         }
     };
     // Before the first client, so that no signal ends the server without its databases being closed.
-    let signals = match Signals::new([SIGTERM, SIGINT, SIGHUP]) {
+    let mut signals = match Signals::new([SIGTERM, SIGINT, SIGHUP]) {
         Ok(signals) => signals,
         Err(error) => return failed(&error),
     };
@@ -45,22 +57,33 @@ pub(crate) fn run(arguments: &ServeArguments, common: &Common) -> Outcome {
             for message in failure.messages {
                 console.message(message);
             }
-            server.stop(Duration::ZERO);
+            server.stop(|| false);
             return Outcome::Failed;
         }
     };
     announce(&server);
-    wait(&server, signals);
+    // Programs that depend on it may start.
+    crate::service::begin("serve");
+    let sessions = server.instance().sessions().clone();
+    crate::service::keep_alive(move || drop(sessions.list()));
+    wait(&server, &mut signals, &mut |server| {
+        reload(server, configured, (common, settings));
+    });
     message_line("ending: no new clients; running requests may end");
     crate::service::end("serve", "is ending");
-    let begun = std::time::Instant::now();
-    let patience = Duration::from_secs(arguments.patience);
+    let begun = Instant::now();
+    let mut is_patient = move || {
+        let is_asked_again = signals.pending().any(|signal| signal != SIGHUP);
+        !is_asked_again && arguments.patience.lasts(begun.elapsed())
+    };
     server.refuse_clients();
-    while agent.running() > 0 && begun.elapsed() < patience {
-        std::thread::sleep(Duration::from_millis(50));
+    let mut lasts = true;
+    while agent.running() > 0 && lasts {
+        std::thread::sleep(BETWEEN_LOOKS);
+        lasts = is_patient();
     }
     agent.stop(true);
-    let stopped = server.stop(patience.saturating_sub(begun.elapsed()));
+    let stopped = server.stop(move || lasts && is_patient());
     if stopped.cancelled > 0 {
         message_line(&format!(
             "{} running requests were cancelled",
@@ -162,14 +185,40 @@ fn announce(server: &Server) {
 }
 
 /// Waits for a signal to end.
-fn wait(server: &Server, mut signals: Signals) {
+fn wait(server: &Server, signals: &mut Signals, reload: &mut dyn FnMut(&Server)) {
     for signal in signals.forever() {
         if signal != SIGHUP {
             return;
         }
-        match server.reload() {
-            Ok(()) => message_line("the certificate was read again"),
-            Err(error) => message_line(&format!("error: {error}; the old certificate stays")),
+        reload(server);
+    }
+}
+
+/// Reads the certificate and the settings again. What cannot be read leaves everything as it was.
+fn reload(server: &Server, configured: &Configured<'_>, started: (&Common, &Settings)) {
+    crate::logging::reopen();
+    match server.reload() {
+        Ok(()) => message_line("the certificate was read again"),
+        Err(error) => message_line(&format!("error: {error}; the old certificate stays")),
+    }
+    let (common, settings) = match configured() {
+        Ok(found) => found,
+        Err(error) => {
+            message_line(&format!("error: {error}; the old settings stay"));
+            return;
+        }
+    };
+    server.set_settings(instance_settings(&common));
+    message_line("the settings were read again");
+    let was = started.0;
+    let needs_start = [
+        ("instance", was.instance != common.instance),
+        ("machine_name", was.machine_name != common.machine_name),
+        ("log", started.1.log() != settings.log()),
+    ];
+    for (name, has_changed) in needs_start {
+        if has_changed {
+            message_line(&format!("{name}: the change needs a restart of the server"));
         }
     }
 }

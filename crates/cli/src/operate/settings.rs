@@ -299,10 +299,16 @@ impl Settings {
             .collect();
     }
 
-    /// Starts the log, if one is requested.
-    pub(crate) fn begin_log(&self) -> Result<(), Error> {
+    /// What the log is: its file, format and level.
+    pub(crate) fn log(&self) -> (Option<&Path>, Option<Format>, Option<Level>) {
         let file = self.log_file.value.as_deref();
-        if file.is_none() && self.log_format.value.is_none() && self.log_level.value.is_none() {
+        (file, self.log_format.value, self.log_level.value)
+    }
+
+    /// Starts the log, if one is requested; a server always has one.
+    pub(crate) fn begin_log(&self, is_server: bool) -> Result<(), Error> {
+        let file = self.log_file.value.as_deref();
+        if self.log() == (None, None, None) && !is_server {
             return Ok(());
         }
         let format = self.log_format.value.unwrap_or(FORMAT);

@@ -316,6 +316,128 @@ fn drives_that_are_mapped_while_the_server_runs_are_those_of_the_next_session() 
 }
 
 #[test]
+fn settings_are_read_again_when_the_server_is_asked_to() {
+    let place = Place::new();
+    make(&place);
+    let (backups, allowed) = (place.text("backups"), place.text("allowed"));
+    for folder in [&backups, &allowed] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    let config = place.text("windlass.toml");
+    std::fs::write(&config, "").unwrap();
+    let server = Served::start(&place, &["--local-only", "--config", &config]);
+    let media = place.text("backups/shop.bak");
+    answer(&place, &format!("BACKUP DATABASE shop TO DISK = '{media}'"));
+    let restore = |name: &str| {
+        let moved = format!(
+            "MOVE 'shop' TO '{0}/{name}.mdf', MOVE 'shop_log' TO '{0}/{name}.ldf'",
+            place.text("backups")
+        );
+        query(
+            &place,
+            &format!("RESTORE DATABASE {name} FROM DISK = '{media}' WITH {moved}"),
+        )
+    };
+    assert_eq!(restore("one").code, Some(0));
+
+    std::fs::write(
+        &config,
+        format!("restore_folders = [\"{allowed}\"]\n[drives]\ne = \"{backups}\""),
+    )
+    .unwrap();
+    server.signal(rustix::process::Signal::HUP);
+    let is_mapped = || answer(&place, "EXEC sp_windlass_drive").contains(&backups);
+    let begun = Instant::now();
+    while !is_mapped() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "never read again"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let refused = restore("two");
+    assert_eq!(refused.code, Some(1), "{}", refused.out);
+    assert!(refused.err.contains("Msg 50020"), "{}", refused.err);
+
+    // What cannot be read changes nothing.
+    std::fs::write(&config, "restore_folders = [").unwrap();
+    server.signal(rustix::process::Signal::HUP);
+    assert_eq!(restore("three").code, Some(1));
+    assert!(is_mapped());
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn the_end_waits_for_what_runs_as_long_as_it_is_told_to() {
+    let place = Place::new();
+    make(&place);
+    let server = Served::start(&place, &["--local-only", "--patience", "forever"]);
+    let instance = place.text("instance");
+    let run = |text: &str| {
+        let mut command = place.command(&["sql", "--instance", &instance, "-Q", text]);
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let is_there = "SELECT COUNT(*) FROM sys.dm_exec_requests";
+        let begun = Instant::now();
+        while answer(&place, is_there) != "2" {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it never ran");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        child.unwrap()
+    };
+    let waiting = run("WAITFOR DELAY '00:00:02'; PRINT 'ended by itself'");
+    assert_eq!(server.stop(), Some(0));
+    let ended = Run::of(&waiting.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!((ended.out + &ended.err).contains("ended by itself"));
+
+    let server = Served::start(&place, &["--local-only", "--patience", "forever"]);
+    let waiting = run("WAITFOR DELAY '01:00:00'");
+    server.signal(rustix::process::Signal::TERM);
+    std::thread::sleep(Duration::from_millis(200));
+    let begun = Instant::now();
+    assert_eq!(server.stop(), Some(0), "a second signal");
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    assert_ne!(Run::of(&waiting.wait_with_output().unwrap()).code, Some(0));
+}
+
+#[test]
+fn a_service_manager_is_told_when_the_server_listens_and_that_it_lives() {
+    let place = Place::new();
+    make(&place);
+    let path = place.path("notify");
+    let manager = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    manager
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
+    let instance = place.text("instance");
+    let mut child = place
+        .command(&["serve", "--instance", &instance, "--local-only"])
+        .env("NOTIFY_SOCKET", &path)
+        .env("WATCHDOG_USEC", "1000000")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let heard = || {
+        let mut bytes = [0; 512];
+        let length = manager.recv(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
+    };
+    let first = heard();
+    assert!(first.starts_with("READY=1\n"), "{first}");
+    assert!(place.path("instance/windlass.sock").exists(), "it listens");
+    assert_eq!(heard(), "WATCHDOG=1");
+    assert_eq!(heard(), "WATCHDOG=1", "and again");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let ended = std::iter::from_fn(|| Some(heard())).find(|text| text != "WATCHDOG=1");
+    assert!(ended.unwrap().starts_with("STOPPING=1\n"));
+}
+
+#[test]
 fn relative_names_begin_in_the_folder_of_the_command() {
     let place = Place::new();
     make(&place);

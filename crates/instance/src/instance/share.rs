@@ -1,6 +1,7 @@
 //! What the sessions of a process have in common of an instance.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_catalog::{Catalog, Drive, Error as CatalogError};
 use windlass_crypt::VaultKey;
@@ -11,13 +12,37 @@ use crate::engine::EngineDatabases;
 use crate::names::Drives;
 use crate::sessions::Sessions;
 
+/// What the configuration files of this process say, in addition to the catalog.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// They replace the catalog's.
+    pub drives: Vec<Drive>,
+    pub restores: RestorePolicy,
+}
+
+/// The settings of all sessions of a process.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SharedSettings(Arc<Mutex<Settings>>);
+
+impl SharedSettings {
+    pub(super) fn get(&self) -> Settings {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(super) fn change(&self, change: impl FnOnce(&mut Settings)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
 /// What the sessions of a process share of an instance. Each opens its own connection to the catalog.
 #[derive(Debug, Clone)]
 pub struct InstanceShare {
     folder: Option<PathBuf>,
     identity: Identity,
-    own_drives: Vec<Drive>,
-    policy: RestorePolicy,
+    settings: SharedSettings,
     service_key: Option<VaultKey>,
     engines: EngineDatabases,
     sessions: Sessions,
@@ -35,17 +60,21 @@ impl InstanceShare {
             None => Catalog::in_memory()?,
         };
         Ok(Instance {
-            drives: drives(&catalog, &self.own_drives)?,
+            drives: drives(&catalog, &self.settings.get().drives)?,
             catalog,
             folder: self.folder.clone(),
             identity: self.identity.clone(),
             passing: Vec::new(),
-            own_drives: self.own_drives.clone(),
-            policy: self.policy.clone(),
+            settings: self.settings.clone(),
             service_key: self.service_key.clone(),
             engines: self.engines.clone(),
             sessions: self.sessions.clone(),
         })
+    }
+
+    /// Replaces the settings: restrictions on restores from now on in all sessions, drives in those that come.
+    pub fn set_settings(&self, settings: Settings) {
+        self.settings.change(|held| *held = settings);
     }
 }
 
@@ -64,8 +93,7 @@ impl Instance {
         InstanceShare {
             folder: self.folder.clone(),
             identity: self.identity.clone(),
-            own_drives: self.own_drives.clone(),
-            policy: self.policy.clone(),
+            settings: self.settings.clone(),
             service_key: self.service_key.clone(),
             engines: self.engines.clone(),
             sessions: self.sessions.clone(),
