@@ -1,6 +1,6 @@
 //! The load: each session moves money between two accounts, enters it in a ledger, commits, and reads some accounts.
 //!
-//! What a session has been told is committed is counted in [`Acknowledged`]: a copy of the database has, for each
+//! What a session has been told is committed is counted in [`Board`]: a copy of the database has, for each
 //! session, all that was acknowledged when its backup began and nothing that was asked for after its end.
 
 use std::fmt;
