@@ -73,6 +73,11 @@ impl OpenDatabases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The open database of that name.
+    pub(crate) fn database(&self, name: &str) -> Option<Arc<Database>> {
+        self.map().get(&name.to_lowercase()).map(Arc::clone)
+    }
+
     /// Takes the last damaged page that a reader of the database found.
     pub(crate) fn take_damage(&self, name: &str) -> Option<EngineError> {
         let open = self.map().get(&name.to_lowercase()).map(Arc::clone);

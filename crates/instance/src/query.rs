@@ -10,6 +10,7 @@
 
 mod guard;
 pub(crate) mod views;
+mod waiting;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -180,9 +181,12 @@ impl Queries {
 
     pub(crate) fn set_lock_timeout(&mut self, timeout: Duration) -> Result<(), Failure> {
         self.lock_timeout = timeout;
-        match &self.connection {
-            Some(connection) => Ok(connection.busy_timeout(timeout)?),
-            None => Ok(()),
+        match (&self.connection, &self.home) {
+            (Some(connection), Home::File(_) | Home::System) => {
+                Ok(connection.busy_timeout(timeout)?)
+            }
+            // Its limit is read each time that it is used.
+            (Some(_), Home::Engine(_)) | (None, _) => Ok(()),
         }
     }
 
@@ -190,6 +194,10 @@ impl Queries {
     pub(crate) fn connection(&mut self, catalog: &Catalog) -> Result<&Connection, Failure> {
         if self.connection.is_none() {
             self.connection = Some(self.open(catalog)?);
+        }
+        if let Home::Engine(_) = &self.home {
+            let database = self.engines.database(&self.name);
+            waiting::prepare(database, self.lock_timeout, &self.cancel);
         }
         self.connection
             .as_ref()
@@ -243,7 +251,10 @@ impl Queries {
             Home::Engine(uri) => Connection::open_with_flags(uri, flags)?,
             Home::System => Connection::open_with_flags(":memory:", flags)?,
         };
-        connection.busy_timeout(self.lock_timeout)?;
+        match &self.home {
+            Home::Engine(_) => connection.busy_handler(Some(waiting::wait))?,
+            Home::File(_) | Home::System => connection.busy_timeout(self.lock_timeout)?,
+        }
         if let Some(encoding) = &self.encoding {
             connection.pragma_update(None, "encoding", encoding)?;
         }

@@ -153,6 +153,7 @@ messages! {
     1038, 15, name_missing(), "An object or column name is missing or empty. Names written as '', [] or \"\" are not allowed.";
     1060, 15, row_count_invalid(), "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.";
     1087, 15, table_variable_unknown(name), "Must declare the table variable \"{name}\".";
+    1222, 16, lock_timeout(), "Lock request time out period exceeded.";
     1801, 16, database_exists(database), "Database '{database}' already exists. Choose a different database name.";
     1802, 16, create_database_failed(), "CREATE DATABASE failed. Some file names listed could not be created. Check related errors.";
     1834, 16, file_used_by_database(file, database), "The file '{file}' cannot be overwritten.  It is being used by database '{database}'.";
@@ -248,6 +249,7 @@ messages! {
     3902, 16, commit_without_begin(), "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.";
     3903, 16, rollback_without_begin(), "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.";
     3930, 16, transaction_doomed(), "The current transaction cannot be committed and cannot support operations that write to the log file. Roll back the transaction.";
+    3960, 16, update_conflict(), "Snapshot isolation transaction aborted due to update conflict: another session has changed the database since this transaction read it. Roll back the transaction and retry it.";
     3998, 16, doomed_at_end(), "Uncommittable transaction is detected at the end of the batch. The transaction is rolled back.";
     4030, 10, not_expired(device, expires), "The medium on device '{device}' expires on {expires} and cannot be overwritten.";
     4035, 10, processed_pages(pages, database, file, position), "Processed {pages} pages for database '{database}', file '{file}' on file {position}.";

@@ -244,6 +244,56 @@ fn an_interrupt_cancels_what_runs_in_the_server() {
 }
 
 #[test]
+fn writers_wait_for_one_another_and_a_wait_can_be_cancelled() {
+    let place = Place::new();
+    make(&place);
+    let server = Served::start(&place, &["--local-only"]);
+    let instance = place.text("instance");
+    let begin = |text: &str, running: u32| {
+        let mut command = place.command(&["sql", "--instance", &instance, "-Q", text]);
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let others = "SELECT COUNT(*) FROM sys.dm_exec_requests WHERE session_id <> @@SPID";
+        let begun = Instant::now();
+        while answer(&place, others) != running.to_string() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{text}");
+        }
+        child.unwrap()
+    };
+    let insert =
+        |id: u32| format!("USE shop; SET LOCK_TIMEOUT 60000; INSERT orders VALUES ({id}, 'x')");
+    let holds =
+        "USE shop; BEGIN TRAN; INSERT orders VALUES (1, 'x'); WAITFOR DELAY '00:00:04'; COMMIT";
+    let first = begin(holds, 1);
+    let second = begin(&insert(2), 2);
+    let cancelled = begin(&insert(3), 3);
+    let impatient = query(
+        &place,
+        "USE shop; SET LOCK_TIMEOUT 50; INSERT orders VALUES (4, 'x')",
+    );
+    assert_eq!(impatient.code, Some(1));
+    assert!(impatient.err.contains("Msg 1222"), "{}", impatient.err);
+    let pid = rustix::process::Pid::from_child(&cancelled);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ended = Run::of(&cancelled.wait_with_output().unwrap());
+    assert_ne!(ended.code, Some(0));
+    assert!(!ended.err.contains("Msg 1222"), "{}", ended.err);
+    assert_eq!(
+        answer(&place, "USE shop; SELECT COUNT(*) FROM orders"),
+        "0",
+        "the first still waits"
+    );
+    for child in [first, second] {
+        let ended = Run::of(&child.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+    }
+    assert_eq!(answer(&place, "USE shop; SELECT SUM(id) FROM orders"), "3");
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
 fn plain_commands_back_up_and_restore_what_the_server_has_open() {
     let place = Place::new();
     make(&place);

@@ -3,6 +3,7 @@
 //! Invariant: the pages of a write transaction are private until commit; dropping it discards them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use windlass_base::{Lsn, PageNumber};
 
@@ -38,6 +39,20 @@ impl Database {
             snapshot: snapshot.clone(),
             pages: Pages::new(),
         })
+    }
+}
+
+impl Database {
+    /// Waits until it is this thread's turn to write and the last commit is on disk, in the order of those who wait,
+    /// at most as long as `patience` and until `is_cancelled`. Whether the turn came: a transaction that begins
+    /// soon, upon a new snapshot, is not refused.
+    pub fn await_writer(
+        self: &Arc<Self>,
+        patience: Duration,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> bool {
+        // A failure takes the database offline, and the beginning of a transaction says why.
+        self.writer.wait(patience, is_cancelled) && self.begin_read().wait_durable().is_ok()
     }
 }
 

@@ -46,7 +46,7 @@ failures! {
     CatalogError => catalog_message;
     NameError => name_message;
     ParseError => parse_message;
-    rusqlite::Error => table::sqlite_failed;
+    rusqlite::Error => sqlite_message;
     windlass_crypt::Error => crypt_message;
     windlass_engine::EngineError => engine_message;
     windlass_pipeline::Error => pipeline_messages;
@@ -112,6 +112,20 @@ fn sql_server_messages(error: &windlass_sqlserver::Error) -> Vec<Message> {
         Error::Backup { .. } | Error::Damaged { .. } | Error::Sqlite(_) => {
             vec![table::set_damaged(), note()]
         }
+    }
+}
+
+fn sqlite_message(error: &rusqlite::Error) -> Message {
+    lock_not_granted(error).unwrap_or_else(|| table::sqlite_failed(error))
+}
+
+/// Says that another transaction was in the way: it held the lock for too long, or changed what this one has read.
+pub(crate) fn lock_not_granted(error: &rusqlite::Error) -> Option<Message> {
+    let found = error.sqlite_error()?;
+    match found.extended_code {
+        rusqlite::ffi::SQLITE_BUSY_SNAPSHOT => Some(table::update_conflict()),
+        _ if found.code == rusqlite::ErrorCode::DatabaseBusy => Some(table::lock_timeout()),
+        _ => None,
     }
 }
 

@@ -13,7 +13,7 @@ use super::expression::eval::{Inputs, eval};
 use super::expression::{Bound, Facts, StoredIn, store, type_of};
 use super::program::{Program, decode, encode, kept, stored};
 use super::temporary;
-use crate::message_of::engine_message;
+use crate::message_of::{engine_message, lock_not_granted};
 use crate::{Column, ColumnType, DataType, Environment as _, Event, Failure};
 use crate::{Session, Sink, Value, Variables};
 
@@ -43,8 +43,21 @@ pub(super) fn execute(
     };
     result.map_err(|failure| {
         session.queries.notice_rollback();
-        damage_met(session, failure)
+        let failure = damage_met(session, failure);
+        match session.is_cancelled() {
+            true => wait_ended(failure),
+            false => failure,
+        }
     })
+}
+
+/// A wait for a lock that was cancelled was not too long.
+fn wait_ended(mut failure: Failure) -> Failure {
+    let is_timeout = |message: &&mut Message| message.number == table::lock_timeout().number;
+    for message in failure.messages.iter_mut().filter(is_timeout) {
+        *message = table::sqlite_failed("interrupted");
+    }
+    failure
 }
 
 /// SQLite's text for damage.
@@ -420,6 +433,9 @@ fn changes_rows(text: &str) -> bool {
 pub(super) fn failed(program: &Program, error: &rusqlite::Error, is_system: bool) -> Failure {
     if let Some(failure) = program.take_failure() {
         return failure;
+    }
+    if let Some(message) = lock_not_granted(error) {
+        return message.into();
     }
     let text = match error {
         rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),
