@@ -13,6 +13,7 @@ const TEDIOUS: &str = "tedious@19.2.2";
 const JDBC: &str = "mssql-jdbc-13.6.2.jre11.jar";
 const JDBC_ARTIFACT: &str = "com.microsoft.sqlserver:mssql-jdbc:13.6.2.jre11";
 const GO_SOURCE: &str = "crates/cli/tests/clients/go";
+const RUST_SOURCE: &str = "crates/cli/tests/clients/tiberius";
 
 /// Installs the drivers of a language.
 type Install = fn() -> Result<(), String>;
@@ -25,11 +26,18 @@ pub(crate) fn install() {
         println!("== {}: {error}", folder.display());
         return;
     }
-    let steps: [(&str, &str, Install); 4] = [
+    // What is compiled here is compiled again when it changes.
+    let source = |path: String| fs::read_to_string(path).unwrap_or_default();
+    let (go_source, rust_source) = (
+        source(format!("{GO_SOURCE}/client.go")),
+        source(format!("{RUST_SOURCE}/src/main.rs")),
+    );
+    let steps: [(&str, &str, Install); 5] = [
         ("python", PYMSSQL, python),
         ("node", TEDIOUS, node),
         ("java", JDBC, java),
-        ("go", "go.sum", go),
+        ("go", &go_source, go),
+        ("rust", &rust_source, rust),
     ];
     for (name, version, install) in steps {
         let mark = folder.join(format!("{name}.installed"));
@@ -91,4 +99,19 @@ fn go() -> Result<(), String> {
         ])
         .current_dir(GO_SOURCE);
     run::execute("driver for Go", &mut build)
+}
+
+/// A project of its own, because a development dependency would be in Windlass' own lock file.
+fn rust() -> Result<(), String> {
+    let mut build = Command::new("cargo");
+    build
+        .args([
+            "build",
+            "--locked",
+            "--quiet",
+            "--target-dir",
+            "../../../../../target/clients/rust",
+        ])
+        .current_dir(RUST_SOURCE);
+    run::execute("driver for Rust", &mut build)
 }

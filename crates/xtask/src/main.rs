@@ -1,4 +1,4 @@
-//! The repository's own tasks: `cargo xtask test`, `tidy`, `messages`, `options`, `fuzz`, `bench`, `simulate`,
+//! The repository's own tasks: `cargo xtask test`, `tools`, `tidy`, `messages`, `options`, `fuzz`, `bench`, `simulate`,
 //! `acceptance`, `mutants`.
 //!
 //! `test` is the complete continuous integration. The others are parts of it, or take too long for
@@ -37,6 +37,8 @@ struct Arguments {
 enum Task {
     /// Format check, lints, tidy, printed pages, all tests, documentation, a short fuzz run.
     Test,
+    /// Installs the programs and drivers that the tests talk to, as `test` does.
+    Tools,
     /// Checks file and function sizes, module docs, dependency direction, vocabulary.
     Tidy,
     /// Writes docs/messages.md from the message table.
@@ -96,6 +98,11 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Test => test(),
+        Task::Tools => {
+            tools::install_missing();
+            clients::install();
+            Ok(())
+        }
         Task::Tidy => tidy::check(),
         Task::Messages { check } => messages::write(check),
         Task::Options { check } => options::write(check),

@@ -1,5 +1,7 @@
 // mssql-jdbc
+import java.nio.file.*;
 import java.sql.*;
+import java.util.*;
 
 public class Client {
     static String port, mode, authority, folder;
@@ -8,6 +10,25 @@ public class Client {
         String encrypt = mode.equals("plain") ? "false" : "true";
         return DriverManager.getConnection("jdbc:sqlserver://127.0.0.1:" + port + ";encrypt=" + encrypt
             + ";trustServerCertificate=true;user=tester;password=" + password + ";loginTimeout=20");
+    }
+
+    static void script(Statement statement, Path path) throws Exception {
+        for (String batch : Files.readString(path).split("\nGO\n")) {
+            if (batch.isBlank()) continue;
+            boolean isRows = statement.execute(batch);
+            while (isRows || statement.getUpdateCount() != -1) {
+                if (isRows && path.endsWith("history.sql")) print(statement.getResultSet());
+                isRows = statement.getMoreResults();
+            }
+        }
+    }
+
+    static void print(ResultSet rows) throws SQLException {
+        while (rows.next()) {
+            var values = new StringJoiner("|");
+            for (int i = 1; i <= rows.getMetaData().getColumnCount(); i++) values.add(Objects.toString(rows.getString(i), "NULL"));
+            System.out.println(values);
+        }
     }
 
     public static void main(String[] given) throws Exception {
@@ -58,6 +79,9 @@ public class Client {
         try { waiting.execute("WAITFOR DELAY '00:10:00'"); } catch (SQLException error) { System.out.println("cancelled ECANCEL"); }
         rows = statement.executeQuery("SELECT 42"); rows.next();
         System.out.println("after " + rows.getInt(1));
+        try (var files = Files.list(Path.of(folder))) {
+            for (Path path : files.filter(file -> file.toString().endsWith(".sql")).sorted().toList()) script(statement, path);
+        }
         connection.close();
     }
 }

@@ -1,4 +1,5 @@
 """pymssql, which is FreeTDS' DB-Library."""
+import glob
 import sys
 import pymssql
 
@@ -46,3 +47,24 @@ try:
     connect("wrong")
 except pymssql.Error as error:
     print("wrong", 18456 if "18456" in str(error) else error)
+
+
+def script(path):
+    """Runs a file's batches; the rows of the last."""
+    with open(path, encoding="utf-8") as file:
+        batches = [batch for batch in file.read().split("\nGO\n") if batch.strip()]
+    for batch in batches:
+        cursor.execute(batch)
+        found = []
+        while True:
+            found = cursor.fetchall() if cursor.description else found
+            if not cursor.nextset():
+                break
+    return found
+
+
+for path in sorted(glob.glob(f"{folder}/*.sql")):
+    found = script(path)
+    if path.endswith("history.sql"):
+        for row in found:
+            print("|".join("NULL" if value is None else str(value) for value in row))

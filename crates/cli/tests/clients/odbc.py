@@ -1,4 +1,5 @@
 """mssql-python, which is Microsoft's ODBC driver."""
+import glob
 import sys
 from mssql_python import connect as driver
 
@@ -50,3 +51,24 @@ try:
     connect("wrong")
 except Exception as error:
     print("wrong", 18456 if "Login failed for user 'tester'" in str(error) else error)
+
+
+def script(path):
+    """Runs a file's batches; the rows of the last."""
+    with open(path, encoding="utf-8") as file:
+        batches = [batch for batch in file.read().split("\nGO\n") if batch.strip()]
+    for batch in batches:
+        cursor.execute(batch)
+        found = []
+        while True:
+            found = cursor.fetchall() if cursor.description else found
+            if not cursor.nextset():
+                break
+    return found
+
+
+for path in sorted(glob.glob(f"{folder}/*.sql")):
+    found = script(path)
+    if path.endswith("history.sql"):
+        for row in found:
+            print("|".join("NULL" if value is None else str(value) for value in row))

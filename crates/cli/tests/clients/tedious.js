@@ -64,5 +64,11 @@ function connect(given) {
   setTimeout(() => connection.cancel(), 300);
   await cancelled.catch((error) => console.log('cancelled', error.code));
   console.log('after', (await run('SELECT 42')).rows[0][0]);
+  for (const name of fs.readdirSync(folder).filter((file) => file.endsWith('.sql')).sort()) {
+    const batches = fs.readFileSync(`${folder}/${name}`, 'utf8').split('\nGO\n').filter((batch) => batch.trim());
+    let found;
+    for (const batch of batches) found = await run(batch, (request) => request.setTimeout(60000), 'execSqlBatch');
+    if (name === 'history.sql') for (const row of found.rows) console.log(row.map((value) => value ?? 'NULL').join('|'));
+  }
   connection.close();
 })().catch((error) => { console.log('failed', error); process.exit(1); });

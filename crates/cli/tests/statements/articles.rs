@@ -2,11 +2,11 @@
 
 use crate::support::{Place, article, make_database, rows};
 
-const ZSTD: &str = "000_82f888a7bd3e45f1.txt";
-const QAT: &str = "001_f5e85e5487702591.txt";
+pub(crate) const ZSTD: &str = "000_82f888a7bd3e45f1.txt";
+pub(crate) const QAT: &str = "001_f5e85e5487702591.txt";
 
 /// The part of a text between two lines.
-fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+pub(crate) fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     let start = text.find(from).expect(from);
     let rest = &text[start..];
     &rest[..rest.find(to).expect(to)]

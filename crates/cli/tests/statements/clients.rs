@@ -1,11 +1,13 @@
 //! Real drivers against `windlass serve`. `cargo xtask test` installs them; without one, its test fails under `CI`
 //! and is skipped elsewhere.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::articles::{QAT, ZSTD, between};
 use crate::serving::Served;
-use crate::support::Place;
+use crate::support::{Place, article, make_database};
 
 const PASSWORD: &str = "Un1t-of-test";
 
@@ -51,8 +53,12 @@ fn is_installed(name: &str) -> bool {
 }
 
 fn start(place: &Place) -> Served {
-    let server = Served::start(place, &["--plain"]);
     let instance = place.text("instance");
+    if let Some(text) = article(QAT) {
+        let configure = between(&text, "EXEC sp_configure", "Finally restart");
+        place.succeed(&["sql", "--instance", &instance, "-Q", configure]);
+    }
+    let server = Served::start(place, &["--plain"]);
     let app = place.text("app.db");
     let script = format!(
         "CREATE LOGIN tester WITH PASSWORD = '{PASSWORD}'; ALTER SERVER ROLE sysadmin ADD MEMBER tester;
@@ -70,11 +76,67 @@ fn start(place: &Place) -> Served {
     server
 }
 
-/// Runs a client in each mode and compares its lines.
+/// What a client prints after the articles' scripts: each backup, as `windlass sql` shows it.
+const HISTORY: &str =
+    "SELECT s.database_name, s.compression_algorithm, COUNT(f.family_sequence_number) AS stripes
+    FROM msdb.dbo.backupset AS s
+    JOIN msdb.dbo.backupmediafamily AS f ON f.media_set_id = s.media_set_id
+    WHERE s.database_name <> 'app'
+    GROUP BY s.backup_set_id, s.database_name, s.compression_algorithm ORDER BY s.backup_set_id";
+
+/// Gives the client the backups of the articles to run: five ways of one to disk and to NUL with their headers, and
+/// striped ones. `false` without the articles.
+fn write_scripts(place: &Place) -> bool {
+    let (Some(zstd), Some(qat)) = (article(ZSTD), article(QAT)) else {
+        return false;
+    };
+    let instance = place.text("instance");
+    let mut prepare = format!(
+        "EXEC sp_windlass_drive 'd', '{0}'; EXEC sp_windlass_drive 'c', '{0}';",
+        place.text("")
+    );
+    for name in ["StackOverflow50", "SBODemoUS"] {
+        make_database(&place.path(name), 300);
+        let path = place.text(name);
+        writeln!(
+            prepare,
+            "CREATE DATABASE {name} ON (FILENAME = '{path}') FOR ATTACH;"
+        )
+        .expect("text");
+    }
+    place.succeed(&["sql", "--instance", &instance, "-Q", &prepare]);
+    std::fs::create_dir(place.path("Luca")).expect("a folder");
+    let until = "RESTORE DATABASE StackOverflow50_zstdlow";
+    let write = |name: &str, text: &str| {
+        std::fs::write(place.path(&format!("temp/{name}.sql")), text).expect("a script");
+    };
+    write("article-1", between(&zstd, "--Backups to disk", until));
+    let striped = between(&qat, "BACKUP DATABASE [SBODemoUS]", "The results are:");
+    write("article-2", striped);
+    write("history", HISTORY);
+    true
+}
+
+/// Compares what the client printed with what the command line says of the same instance, and takes the scripts away.
+fn compare_history(place: &Place, printed: &str, mode: &str) {
+    let instance = place.text("instance");
+    let arguments = ["sql", "--instance", &instance, "-h", "-1", "-W", "-s", "|"];
+    let own = place.succeed(&[&arguments[..], &["-Q", HISTORY]].concat());
+    let rows: Vec<&str> = own.out.lines().filter(|line| line.contains('|')).collect();
+    assert_eq!(rows.len(), 12, "{}", own.out);
+    assert_eq!(rows[11], "SBODemoUS|QAT_DEFLATE|4");
+    assert_eq!(printed.lines().collect::<Vec<_>>(), rows, "{mode}");
+    for name in ["article-1", "article-2", "history"] {
+        std::fs::remove_file(place.path(&format!("temp/{name}.sql"))).expect("a script");
+    }
+}
+
+/// Runs a client in each mode and compares its lines; in the first, it also runs the articles' scripts.
 fn compare(program: &mut dyn FnMut() -> Command, modes: &[&str], expected: &str) {
     let place = Place::new();
     let server = start(&place);
     let authority = place.path("instance/server-ca.pem");
+    let mut has_scripts = write_scripts(&place);
     for mode in modes {
         let output = program()
             .args([&server.port.to_string(), PASSWORD, *mode])
@@ -85,7 +147,13 @@ fn compare(program: &mut dyn FnMut() -> Command, modes: &[&str], expected: &str)
             .expect("the client starts");
         let out = String::from_utf8_lossy(&output.stdout);
         let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(out, expected, "{mode}: {error}");
+        let Some(history) = out.strip_prefix(expected) else {
+            panic!("{mode}: {out}{error}");
+        };
+        match std::mem::take(&mut has_scripts) {
+            true => compare_history(&place, history, mode),
+            false => assert_eq!(history, "", "{mode}"),
+        }
     }
 }
 
@@ -183,6 +251,14 @@ fn mssql_jdbc() {
         };
         let expected = format!("{EXPECTED}{CANCELLED}");
         compare(&mut program, &["plain", "tls"], &expected);
+    }
+}
+
+#[test]
+fn tiberius() {
+    if is_installed("rust") {
+        let mut program = || Command::new(folder().join("rust/debug/client"));
+        compare(&mut program, &["plain", "tls", "strict"], EXPECTED);
     }
 }
 

@@ -19,6 +19,8 @@ use super::reply::Reply;
 /// The variable of the return status.
 const STATUS: &str = "@windlass_return_status";
 
+const EXECUTE_SQL: &str = "sp_executesql";
+
 /// A prepared statement.
 #[derive(Debug, Clone)]
 struct Prepared {
@@ -104,7 +106,7 @@ fn prepare<'a>(
             handle: None,
         },
         Procedure::ExecuteSql => Words {
-            procedure: "sp_executesql",
+            procedure: EXECUTE_SQL,
             arguments: positional(parameters, 0).collect(),
             handle: None,
         },
@@ -122,7 +124,7 @@ fn prepare<'a>(
             arguments.extend(prepared.definition.iter().map(|found| (found, None)));
             arguments.extend(positional(parameters, 1));
             Words {
-                procedure: "sp_executesql",
+                procedure: EXECUTE_SQL,
                 arguments,
                 handle: None,
             }
@@ -157,7 +159,7 @@ fn keep<'a>(call: &'a Call, statements: &mut Statements) -> Result<Words<'a>, Re
         handle: Some((kept, handle)),
     };
     if call.procedure == Procedure::PrepareExecute {
-        words.procedure = "sp_executesql";
+        words.procedure = EXECUTE_SQL;
         words.arguments.push((text, None));
         words
             .arguments
@@ -259,7 +261,9 @@ fn batch(words: &Words<'_>) -> Result<(String, Variables), Refused> {
         let separator = if at == 0 { " " } else { ", " };
         text.push_str(separator);
         let name = parameter.name.as_str();
-        if !name.is_empty() {
+        // The text and the definition are known by their place: tiberius calls them "stmt" and "params".
+        let is_placed = at < 2 && words.procedure == EXECUTE_SQL;
+        if !name.is_empty() && !is_placed {
             if !is_name(name) {
                 return Err(Box::new(table::syntax_near(name)));
             }

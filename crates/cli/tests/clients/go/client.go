@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -31,6 +32,42 @@ func check(err error) {
 	if err != nil {
 		fmt.Println("failed", err)
 		os.Exit(1)
+	}
+}
+
+// Runs a file's batches; prints the rows of the history's.
+func script(db *sql.DB, path string) {
+	text, err := os.ReadFile(path)
+	check(err)
+	for _, batch := range strings.Split(string(text), "\nGO\n") {
+		if strings.TrimSpace(batch) == "" {
+			continue
+		}
+		if filepath.Base(path) != "history.sql" {
+			_, err = db.Exec(batch)
+			check(err)
+			continue
+		}
+		rows, err := db.Query(batch)
+		check(err)
+		names, _ := rows.Columns()
+		values := make([]sql.NullString, len(names))
+		places := make([]any, len(names))
+		for i := range values {
+			places[i] = &values[i]
+		}
+		for rows.Next() {
+			check(rows.Scan(places...))
+			texts := []string{}
+			for _, value := range values {
+				if !value.Valid {
+					value.String = "NULL"
+				}
+				texts = append(texts, value.String)
+			}
+			fmt.Println(strings.Join(texts, "|"))
+		}
+		check(rows.Err())
 	}
 }
 
@@ -112,4 +149,9 @@ func main() {
 	}
 	check(db.QueryRow("SELECT 42").Scan(&number))
 	fmt.Println("after", number)
+	paths, err := filepath.Glob(folder + "/*.sql")
+	check(err)
+	for _, path := range paths {
+		script(db, path)
+	}
 }
