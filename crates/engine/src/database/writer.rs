@@ -9,15 +9,17 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::thread::ThreadId;
+use std::thread::{Thread, ThreadId};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Mutex, MutexGuard};
 
 /// How long a turn is kept for a thread that does not take it.
 const TURN: Duration = Duration::from_millis(50);
-/// How often one who waits looks whether it is cancelled, or a turn has lapsed.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// How often the first of those who wait looks whether a turn has lapsed.
+const FIRST_LOOKS: Duration = Duration::from_millis(20);
+/// How often the others look whether they are cancelled.
+const OTHERS_LOOK: Duration = Duration::from_millis(200);
 
 /// Hands out the writer's token.
 #[derive(Debug, Default)]
@@ -26,7 +28,6 @@ pub(super) struct Writer(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    has_changed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -34,7 +35,7 @@ struct State {
     is_taken: bool,
     /// Whose turn it is, and since when; only while nobody has the token.
     turn: Option<(ThreadId, Instant)>,
-    waiting: VecDeque<ThreadId>,
+    waiting: VecDeque<Thread>,
 }
 
 impl State {
@@ -45,9 +46,21 @@ impl State {
         !self.is_taken && !self.turn.is_some_and(is_others)
     }
 
-    /// Gives the turn to the next.
+    /// Gives the turn to the next, and wakes only that one: to wake all would cost more than what they wait for.
     fn pass_on(&mut self) {
-        self.turn = self.waiting.pop_front().map(|next| (next, Instant::now()));
+        let next = self.waiting.pop_front();
+        self.turn = next.as_ref().map(|next| (next.id(), Instant::now()));
+        if let Some(next) = next {
+            next.unpark();
+        }
+    }
+
+    /// Until when a thread may sleep, if it is not woken.
+    fn pause(&self, thread: ThreadId) -> Duration {
+        match self.waiting.front() {
+            Some(first) if first.id() == thread => FIRST_LOOKS,
+            _ => OTHERS_LOOK,
+        }
     }
 
     fn has_turn(&self, thread: ThreadId) -> bool {
@@ -74,31 +87,30 @@ impl Writer {
     /// Waits for this thread's turn, at most as long as `patience`, and until `is_cancelled`. Whether it came: then
     /// [`Writer::try_take`] succeeds, if it is called soon.
     pub(super) fn wait(&self, patience: Duration, is_cancelled: &dyn Fn() -> bool) -> bool {
-        let (begun, thread) = (Instant::now(), std::thread::current().id());
+        let (begun, own) = (Instant::now(), std::thread::current());
+        let thread = own.id();
         let mut state = self.0.state.lock();
         if state.is_free_for(thread) && state.waiting.is_empty() {
             state.turn = Some((thread, Instant::now()));
             return true;
         }
-        state.waiting.push_back(thread);
+        state.waiting.push_back(own);
         loop {
             let left = patience.saturating_sub(begun.elapsed());
             if state.has_turn(thread) {
                 return true;
             }
             if left.is_zero() || is_cancelled() {
-                state.waiting.retain(|waiting| *waiting != thread);
+                state.waiting.retain(|waiting| waiting.id() != thread);
                 return false;
             }
             // The one whose turn it was did not take it.
             if state.is_free_for(thread) {
                 state.pass_on();
-                self.0.has_changed.notify_all();
                 continue;
             }
-            self.0
-                .has_changed
-                .wait_for(&mut state, left.min(BETWEEN_LOOKS));
+            let pause = state.pause(thread).min(left);
+            MutexGuard::unlocked(&mut state, || std::thread::park_timeout(pause));
         }
     }
 
@@ -114,9 +126,6 @@ impl Drop for WriterToken {
         let mut state = self.0.state.lock();
         state.is_taken = false;
         state.pass_on();
-        if state.turn.is_some() {
-            self.0.has_changed.notify_all();
-        }
     }
 }
 
