@@ -6,6 +6,7 @@
 //! data files are then complete.
 
 mod claims;
+mod lent;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -29,6 +30,7 @@ use windlass_source::ownership;
 use windlass_vfs::{NamedDatabases, import_export};
 
 use self::claims::Claims;
+use self::lent::Lent;
 use crate::Failure;
 
 /// A VFS stays registered for the life of the process, so each instance needs a name of its own.
@@ -45,6 +47,8 @@ pub(crate) struct EngineDatabases {
 struct Shared {
     engine: Mutex<Engine>,
     open: OpenDatabases,
+    /// They are closed by their owner.
+    lent: Lent,
     claims: Claims,
 }
 
@@ -226,6 +230,7 @@ impl EngineDatabases {
                     running: None,
                 }),
                 open: OpenDatabases::default(),
+                lent: Lent::default(),
                 claims: Claims::default(),
             }),
             patience: None,
@@ -316,6 +321,9 @@ impl EngineDatabases {
     /// Returns the database of a catalog entry; opens it if necessary.
     pub(crate) fn database(&self, record: &DatabaseRecord) -> Result<Arc<Database>, Failure> {
         let name = record.name.to_lowercase();
+        if let Some(lent) = self.lent(&name) {
+            return Ok(lent);
+        }
         let _claim = self.shared.claims.claim(&name);
         let open = self.shared.open.map().get(&name).map(Arc::clone);
         if let Some(open) = open {
@@ -341,7 +349,7 @@ impl EngineDatabases {
     /// Whether this process has the database of a catalog entry open.
     pub(crate) fn is_open(&self, record: &DatabaseRecord) -> bool {
         let open = self.shared.open.map();
-        open.contains_key(&record.name.to_lowercase())
+        open.contains_key(&record.name.to_lowercase()) || self.lent(&record.name).is_some()
     }
 
     /// Opens a database that is not registered yet.
@@ -393,6 +401,7 @@ impl EngineDatabases {
 
     /// The URI under which SQLite opens the database that [`EngineDatabases::database`] opened.
     pub(crate) fn uri(&self, name: &str) -> Result<String, Failure> {
+        self.refuse_lent(name)?;
         let mut uri = String::from("file:");
         for byte in name.to_lowercase().bytes() {
             if byte.is_ascii_alphanumeric() {
@@ -415,6 +424,7 @@ impl EngineDatabases {
 
     /// Closes a database, so that its files may be replaced or removed.
     pub(crate) fn close(&self, name: &str) -> Result<(), Failure> {
+        self.refuse_lent(name)?;
         let _claim = self.shared.claims.claim(name);
         match self.forget(name) {
             Some(database) => Ok(database.close()?),

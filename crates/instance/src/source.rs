@@ -83,6 +83,9 @@ impl Session {
 
     /// Opens the database of a catalog entry.
     pub(crate) fn source_of(&mut self, record: &DatabaseRecord) -> Result<SourceDatabase, Failure> {
+        if self.principal.is_guest() && !self.instance.engines.is_lent(&record.name) {
+            return Err(table::not_lent(&record.name).into());
+        }
         // The session's own connection would lose its locks, see `Session`.
         self.queries.release(&record.path);
         if record.log_path.is_some() {
@@ -94,7 +97,10 @@ impl Session {
             if let Err(error) = self.instance.note_files(record, &database) {
                 tracing::warn!("the files of '{}' were not noted: {error}", record.name);
             }
-            return Ok(SourceDatabase::Engine(database));
+            return Ok(SourceDatabase::Engine {
+                database,
+                name: record.name.clone(),
+            });
         }
         Ok(SourceDatabase::Sqlite {
             path: record.path.clone(),

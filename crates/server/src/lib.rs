@@ -10,10 +10,10 @@
 //! - `wire`: bytes to and from a client, plain or in TLS.
 //! - `certificate`: the certificate that the server shows, made if there is none.
 //! - `tds`: what a client says, and what it is answered.
-//! - `local`: the same for Windlass' own commands.
 //! - `http`: a page to look at, and the same for programs.
 //!
-//! Neighbours: `windlass-tds` knows the bytes of the protocol, `windlass-instance` executes what they ask for.
+//! Neighbours: `windlass-tds` knows the bytes of the protocol, `windlass-local` speaks with Windlass' own commands,
+//! `windlass-instance` executes what they ask for.
 //!
 //! Invariants:
 //! 1. A client costs at most [`Limits`] before it has logged in, and nothing it sends is kept longer than its
@@ -27,7 +27,6 @@ mod error;
 mod http;
 mod limits;
 mod listen;
-mod local;
 mod server;
 mod tds;
 mod throttle;
@@ -36,7 +35,5 @@ mod wire;
 pub use error::Error;
 pub use http::HttpOptions;
 pub use limits::Limits;
-pub use local::client::LocalClient;
-pub use local::{Render, Rendered};
-pub use server::{Addresses, Options, SOCKET_FILE, Server, Stopped};
+pub use server::{Addresses, Options, Server, Stopped};
 pub use wire::Protection;

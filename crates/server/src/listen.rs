@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use windlass_instance::{Instance, InstanceShare};
+use windlass_local::serving::{Hello, Host};
 
 use crate::certificate::Certificate;
 use crate::server::Options;
@@ -143,6 +144,24 @@ impl Context {
         if let Some(peer) = knocks.take() {
             self.forget_knock(peer);
         }
+    }
+}
+
+impl Host for Context {
+    fn instance(&self, _hello: &Hello) -> io::Result<Instance> {
+        self.shared.instance()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.shared.is_stopping()
+    }
+
+    fn begun(&self) {
+        self.logged_in();
+    }
+
+    fn request_bytes_max(&self) -> usize {
+        self.options.limits.request_bytes
     }
 }
 

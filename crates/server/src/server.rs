@@ -1,7 +1,6 @@
 //! A running server: its sockets, its end.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,17 +8,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use windlass_instance::{Failure, Instance, Settings};
+use windlass_local::socket;
 
 use crate::Error;
 use crate::certificate::{self, Certificate, Files};
 use crate::http::{Http, HttpOptions};
 use crate::limits::Limits;
 use crate::listen::{Listener, Shared, accept};
-use crate::local::Render;
 use crate::wire::Protection;
-
-/// The local socket in an instance's folder.
-pub const SOCKET_FILE: &str = "windlass.sock";
 
 /// Pause while sessions end.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
@@ -35,8 +31,6 @@ pub struct Options {
     pub limits: Limits,
     /// The page; `None` for none.
     pub http: Option<HttpOptions>,
-    /// How reports are shown to Windlass' own commands.
-    pub render: Render,
 }
 
 /// Where a server listens.
@@ -90,7 +84,7 @@ impl Server {
             None => certificate::made(&folder)?,
         };
         let certificate = Certificate::read(&files)?;
-        let socket = folder.join(SOCKET_FILE);
+        let socket = folder.join(socket::OF_INSTANCE);
         let mut listeners = vec![Listener::Local(listen_locally(&socket)?)];
         let mut addresses = Addresses {
             tds: Vec::new(),
@@ -232,25 +226,14 @@ impl Server {
     }
 }
 
-/// Makes the local socket. One that nobody answers on was left by a server that died.
 fn listen_locally(path: &Path) -> Result<UnixListener, Error> {
-    let fails = |source| Error::Socket {
-        path: path.to_owned(),
-        source,
-    };
-    if UnixStream::connect(path).is_ok() {
-        return Err(Error::Running {
+    socket::listen(path).map_err(|source| match source.kind() {
+        std::io::ErrorKind::AddrInUse => Error::Running {
             path: path.to_owned(),
-        });
-    }
-    match std::fs::symlink_metadata(path) {
-        Ok(found) if found.file_type().is_socket() => {
-            std::fs::remove_file(path).map_err(fails)?;
-        }
-        _ => {}
-    }
-    let listener = UnixListener::bind(path).map_err(fails)?;
-    let own = std::fs::Permissions::from_mode(0o600);
-    std::fs::set_permissions(path, own).map_err(fails)?;
-    Ok(listener)
+        },
+        _ => Error::Socket {
+            path: path.to_owned(),
+            source,
+        },
+    })
 }

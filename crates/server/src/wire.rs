@@ -79,12 +79,7 @@ impl Socket {
     pub(crate) fn is_own_user(&self) -> bool {
         match self {
             Self::Tcp(_) => false,
-            Self::Local(stream) => {
-                let credentials = rustix::net::sockopt::socket_peercred(stream);
-                credentials.is_ok_and(|found| {
-                    found.uid.is_root() || found.uid == rustix::process::geteuid()
-                })
-            }
+            Self::Local(stream) => windlass_local::socket::is_own_user(stream),
         }
     }
 }

@@ -22,7 +22,11 @@ pub enum SourceDatabase {
         options: SnapshotOptions,
     },
     /// A database of the page engine, open for as long as the caller keeps it open.
-    Engine(Arc<Database>),
+    Engine {
+        database: Arc<Database>,
+        /// What it is called in its backups.
+        name: String,
+    },
 }
 
 /// A snapshot, and what only its kind of database provides.
@@ -50,8 +54,8 @@ impl SourceDatabase {
                     snapshot: Box::new(snapshot),
                 }
             }
-            Self::Engine(database) => {
-                let snapshot = EngineSnapshot::open(database, mode)?;
+            Self::Engine { database, name } => {
+                let snapshot = EngineSnapshot::open(database, mode)?.named(name);
                 Opened {
                     content: engine::content(database),
                     phases: snapshot.phases(),
@@ -66,7 +70,7 @@ impl SourceDatabase {
     pub fn differential_base(&self) -> Option<(Guid, Lsn)> {
         match self {
             Self::Sqlite { .. } => None,
-            Self::Engine(database) => {
+            Self::Engine { database, .. } => {
                 let base = database.differential_base();
                 Some((base.set, base.first_lsn))
             }

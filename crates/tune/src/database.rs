@@ -45,7 +45,7 @@ impl Database {
     pub fn path(&self) -> &Path {
         match (&self.source, self.files.first()) {
             (SourceDatabase::Sqlite { path, .. }, _) => path,
-            (SourceDatabase::Engine(_), file) => file.map_or(Path::new(""), |file| &file.path),
+            (SourceDatabase::Engine { .. }, file) => file.map_or(Path::new(""), |file| &file.path),
         }
     }
 

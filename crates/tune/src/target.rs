@@ -32,7 +32,7 @@ pub(crate) fn begin(
                 ..RestoreRequest::default()
             })?)
         }
-        SourceDatabase::Engine(_) => {
+        SourceDatabase::Engine { .. } => {
             let files = set.files.iter();
             let log = set.files.iter().find(|file| file.is_log);
             Box::new(EngineTarget::begin(&EngineRestoreRequest {

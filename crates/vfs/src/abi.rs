@@ -95,5 +95,6 @@ pub(crate) const FCNTL_VFSNAME: c_int = 12;
 pub(crate) const FCNTL_PRAGMA: c_int = 14;
 pub(crate) const FCNTL_HAS_MOVED: c_int = 20;
 pub(crate) const FCNTL_SYNC: c_int = 21;
+pub(crate) const WARNING: c_int = 28;
 pub(crate) const FCNTL_PDB: c_int = 30;
 pub(crate) const FCNTL_RESERVE_BYTES: c_int = 38;

@@ -37,5 +37,5 @@ pub use context::{Databases, IfMissing};
 pub use error::{Result, VfsError};
 pub use library::Library;
 pub use names::NamedDatabases;
-pub use paths::{PathDatabases, log_path};
+pub use paths::{Held, PathDatabases, Watch, log_path};
 pub use vfs::register;

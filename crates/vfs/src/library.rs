@@ -147,6 +147,11 @@ impl Library {
         }
     }
 
+    /// Writes a warning to SQLite's error log.
+    pub fn note(&self, message: &str) {
+        self.log(abi::WARNING, message);
+    }
+
     /// Writes to SQLite's error log, which programs may have redirected.
     pub(crate) fn log(&self, code: c_int, message: &str) {
         let Ok(message) = CString::new(message) else {

@@ -5,8 +5,9 @@
 //! a plain SQLite file.
 
 use std::collections::HashMap;
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use windlass_engine::{
@@ -20,11 +21,41 @@ use crate::error::{Result, VfsError};
 const LOCK_ATTEMPTS: usize = 25;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
+/// Learns which databases are open. It is called under a lock: it must not open, hold or release one.
+pub trait Watch: Debug + Send + Sync {
+    /// The first connection has opened the database in this file.
+    fn opened(&self, path: &Path);
+
+    /// Its last connection is gone; it closes now.
+    fn closed(&self, path: &Path);
+}
+
 /// Engine databases by path, in one instance.
 #[derive(Debug)]
 pub struct PathDatabases {
     instance: Arc<Instance>,
     open: Mutex<HashMap<PathBuf, Entry>>,
+    watch: OnceLock<Box<dyn Watch>>,
+}
+
+/// A database that stays open as long as the value lives.
+#[derive(Debug)]
+pub struct Held {
+    databases: Arc<PathDatabases>,
+    database: Arc<Database>,
+}
+
+impl Held {
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // If it was the last, and the files lack something, the log redoes it at the next opening.
+        let _closed = self.databases.release(Arc::clone(&self.database));
+    }
 }
 
 #[derive(Debug)]
@@ -35,11 +66,34 @@ struct Entry {
 
 impl PathDatabases {
     /// All databases use the buffer pool of `instance`.
-    pub fn new(instance: Arc<Instance>) -> Self {
-        Self {
+    pub fn new(instance: Arc<Instance>) -> Arc<Self> {
+        Arc::new(Self {
             instance,
             open: Mutex::default(),
-        }
+            watch: OnceLock::new(),
+        })
+    }
+
+    /// Tells `watch` of the databases that open and close from now on. There can be one.
+    pub fn watch(&self, watch: Box<dyn Watch>) {
+        // A second one would be a mistake of the only caller.
+        let _set = self.watch.set(watch);
+    }
+
+    /// Keeps the database in the file `path` open; `None` if no connection has it open.
+    pub fn hold(self: &Arc<Self>, path: &Path) -> Option<Held> {
+        let mut map = self.map();
+        let entry = map.get_mut(path)?;
+        entry.connections += 1;
+        Some(Held {
+            databases: Arc::clone(self),
+            database: Arc::clone(&entry.database),
+        })
+    }
+
+    /// The files of the databases that are open.
+    pub fn open_paths(&self) -> Vec<PathBuf> {
+        self.map().keys().cloned().collect()
     }
 
     fn map(&self) -> MutexGuard<'_, HashMap<PathBuf, Entry>> {
@@ -88,7 +142,7 @@ pub fn log_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-impl Databases for PathDatabases {
+impl Databases for Arc<PathDatabases> {
     fn full_name(&self, name: &str) -> Result<String> {
         let path = Path::new(name);
         let fail = |error: std::io::Error| VfsError::Io {
@@ -129,6 +183,9 @@ impl Databases for PathDatabases {
             connections: 1,
         };
         map.insert(path.to_owned(), entry);
+        if let Some(watch) = self.watch.get() {
+            watch.opened(path);
+        }
         Ok(database)
     }
 
@@ -146,6 +203,9 @@ impl Databases for PathDatabases {
         }
         let path = path.clone();
         map.remove(&path);
+        if let Some(watch) = self.watch.get() {
+            watch.closed(&path);
+        }
         // Under the lock: reopening waits until the files are complete and unlocked.
         let outcome = database.close();
         drop(database);

@@ -28,7 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("device", &["base", "io"]),
     ("engine", &["base", "io"]),
     ("vfs", &["base", "engine", "io"]),
-    ("extension", &["engine", "vfs"]),
+    ("extension", &["base", "engine", "instance", "local", "vfs"]),
     ("sim", &["base", "engine"]),
     ("source", &["base", "engine", "io", "media"]),
     (
@@ -52,8 +52,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "server",
-        &["base", "catalog", "instance", "io", "report", "tds"],
+        &[
+            "base", "catalog", "instance", "io", "local", "report", "tds",
+        ],
     ),
+    ("local", &["base", "codec", "instance", "media", "pipeline"]),
     ("catalog", &["base", "io"]),
     (
         "instance",

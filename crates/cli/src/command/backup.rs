@@ -9,7 +9,7 @@ use windlass_instance::tsql::print;
 use windlass_pipeline::{OnDamage, Overwrite, Probe};
 
 use super::{
-    Outcome, absolute, database_name, disks, ended, engine_through_server, io_method_refused, keys,
+    Outcome, absolute, database_name, disks, ended, engine_elsewhere, io_method_refused, keys,
     misused, refused, run_served, session_for,
 };
 use crate::args::{BackupArguments, Common, WrittenArguments};
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
         Err(message) => return refused(message, &mut console),
     }
     let has_keys = !options.recipients.is_empty();
-    if !engine_through_server(&mut session, &name, has_keys, "windlass backup") {
+    if !engine_elsewhere(&mut session, &name, has_keys, "windlass backup") {
         return Outcome::Failed;
     }
     if session.is_elsewhere() {

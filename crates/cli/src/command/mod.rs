@@ -24,12 +24,12 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_catalog::{Drive, FILE_NAME};
+use windlass_catalog::{DatabaseRecord, Drive, FILE_NAME};
 use windlass_device::DeviceAddress;
 use windlass_instance::operation::DeviceName;
 use windlass_instance::{BatchEnd, Failure, Instance, Session, Settings};
 use windlass_io::queue::{IoMethodChoice, ring_refusal};
-use windlass_server::LocalClient;
+use windlass_local::client::{LocalClient, Purpose};
 
 use crate::args::Common;
 use crate::output::{Console, message_line};
@@ -166,28 +166,59 @@ pub(crate) fn through_server(session: &mut Session, program: &str) -> bool {
     }
 }
 
-/// As [`through_server`], for an operation on one database: only what the server has open goes there. Keys from
-/// files of the command do not.
-pub(crate) fn engine_through_server(
+/// As [`through_server`], for an operation on one database: only what the server, or a program with the extension, has
+/// open goes there. Keys from files of the command do not.
+pub(crate) fn engine_elsewhere(
     session: &mut Session,
     database: &str,
     has_keys: bool,
     program: &str,
 ) -> bool {
-    let is_engine = matches!(session.instance().database(database),
-        Ok(Some(record)) if record.log_path.is_some() && record.database_id >= 0);
-    if !is_engine || session.is_rehearsal() {
-        return true;
+    let record = match session.instance().database(database) {
+        Ok(Some(record)) if record.log_path.is_some() && !session.is_rehearsal() => record,
+        _ => return true,
+    };
+    if record.database_id >= 0 && !through_server(session, program) {
+        return false;
     }
-    let is_through = through_server(session, program);
-    if is_through && session.is_elsewhere() && has_keys {
+    if !session.is_elsewhere() && !through_program(session, &record, program) {
+        return false;
+    }
+    if session.is_elsewhere() && has_keys {
         message_line(
-            "error: a server has this database open, and keys from files do not go through it: use certificates of \
-             the instance (CREATE CERTIFICATE), or end the server",
+            "error: another program has this database open, and keys from files do not go through it: use certificates \
+             of the instance (CREATE CERTIFICATE), or end that program",
         );
         return false;
     }
-    is_through
+    true
+}
+
+/// Lets the program that has a database open through the extension run the session's batches, if there is one; false if
+/// it does not answer as it should, which is reported.
+fn through_program(session: &mut Session, record: &DatabaseRecord, program: &str) -> bool {
+    let instance = session.instance();
+    // The program knows the file under its real name.
+    let path = record.path.canonicalize();
+    let path = path.as_deref().unwrap_or(&record.path);
+    let purpose = Purpose {
+        database: &record.name,
+        instance: instance.folder(),
+    };
+    match LocalClient::connect_beside(path, program, instance.identity(), &purpose) {
+        Ok(None) => true,
+        Ok(Some(client)) => {
+            session.run_elsewhere(Box::new(client));
+            true
+        }
+        Err(error) => {
+            message_line(&format!(
+                "error: the program that has '{}' open: {error}",
+                path.display()
+            ));
+            false
+        }
+    }
 }
 
 /// Runs a statement in the server; its messages are printed.

@@ -12,7 +12,7 @@ use windlass_media::SetType;
 use windlass_pipeline::OnDamage;
 
 use super::{
-    Outcome, absolute, disks, engine_through_server, io_method_refused, keys, misused, refused,
+    Outcome, absolute, disks, engine_elsewhere, io_method_refused, keys, misused, refused,
     reported, run_served, session_for,
 };
 use crate::args::{Common, RestoreArguments};
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     };
     let keys = &arguments.keys;
     let has_keys = !keys.key.is_empty() || keys.passphrase_file.is_some();
-    if !engine_through_server(&mut session, &name, has_keys, "windlass restore") {
+    if !engine_elsewhere(&mut session, &name, has_keys, "windlass restore") {
         return Outcome::Failed;
     }
     let mut outcome = Outcome::Succeeded;

@@ -132,7 +132,6 @@ fn options(arguments: &ServeArguments) -> Options {
             addresses: arguments.http.clone(),
             rpo_minutes: arguments.rpo,
         }),
-        render: crate::output::rendered,
     }
 }
 

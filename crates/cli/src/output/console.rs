@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use windlass_base::Message;
 use windlass_instance::{Column, Completed, Event, Progress, Sink, Value};
+use windlass_local::completed;
 
 use super::progress::Bar;
 use super::table::{Style, Table, print_vertical};
 use super::{
-    completed, json as as_json, message_json, message_line, message_text, result_json,
-    result_json_piece, result_line,
+    json as as_json, message_json, message_line, message_text, result_json, result_json_piece,
+    result_line,
 };
 
 /// The layout of result sets for people.

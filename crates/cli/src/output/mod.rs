@@ -1,13 +1,11 @@
 //! All output of the program: results to standard output, messages to standard error.
 
-mod completed;
 mod console;
 mod door;
 mod json;
 mod progress;
 mod table;
 
-pub(crate) use completed::rendered;
 pub(crate) use console::{Console, Layout};
 pub(crate) use door::{
     finish, message_json, message_line, message_text, printed, result_bytes, result_json,

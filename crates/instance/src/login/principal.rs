@@ -27,6 +27,15 @@ impl Principal {
         }
     }
 
+    /// Who asks a program for a backup of the databases that it has open. The program's other files are its own
+    /// business: to open and close a SQLite file there would end the locks of the program's SQLite.
+    pub fn guest(name: &str) -> Self {
+        Self {
+            roles: vec![Role::BackupOperator],
+            ..Self::administrator(name)
+        }
+    }
+
     /// A login without a password, for what runs in its name; `None` if there is none, or it is disabled.
     ///
     /// # Errors
@@ -85,7 +94,12 @@ impl Principal {
 
     /// Whether nothing needs to be checked.
     pub(crate) fn is_unlimited(&self) -> bool {
-        self.login.is_none() && !self.is_remote
+        self.login.is_none() && !self.is_remote && self.roles.contains(&Role::SysAdmin)
+    }
+
+    /// Whether it reaches only databases that are open already.
+    pub(crate) fn is_guest(&self) -> bool {
+        self.login.is_none() && !self.is_unlimited()
     }
 
     pub(crate) fn may(&self, right: Right) -> bool {

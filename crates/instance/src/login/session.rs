@@ -15,7 +15,8 @@ impl Session {
     /// Those of the catalog, which lists the folders of remote sessions.
     pub fn act_as(&mut self, principal: Principal) -> Result<(), Failure> {
         self.instance.name_user(principal.name());
-        self.queries.guard(principal.is_remote());
+        self.queries
+            .guard(principal.is_remote() || principal.is_guest());
         self.principal = principal;
         self.confine()
     }

@@ -23,7 +23,6 @@ use super::note::note;
 use super::reply::{Answering, Reply};
 use crate::error::invalid;
 use crate::listen::Context;
-use crate::local;
 use crate::wire::{HangUp, Socket, Wire};
 
 /// Requests that may wait. A client sends the next one after the answer, except for cancels.
@@ -38,9 +37,9 @@ pub(crate) fn serve(socket: Socket, context: &Context) -> io::Result<()> {
         stream.set_read_timeout(Some(limits.login_time))?;
         let mut first = [0];
         { stream }.read_exact(&mut first)?;
-        if first == [local::GREETING] {
+        if first == [windlass_local::GREETING] {
             let _hang_up = HangUp(&socket);
-            return local::serving::serve(stream, socket.is_own_user(), context);
+            return windlass_local::serving::serve(stream, socket.is_own_user(), context);
         }
         incoming.begin(&first);
     }

@@ -43,6 +43,13 @@ struct Log {
 }
 
 impl EngineSnapshot {
+    /// The same backup, of a database that is called otherwise than in its engine.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.identity.name);
+        self
+    }
+
     /// Begins a backup: on return, its checkpoint is done and its data files can be copied.
     ///
     /// # Errors

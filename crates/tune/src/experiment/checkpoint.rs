@@ -281,7 +281,11 @@ fn back_up(subject: &Subject, device: &DeviceAddress, round: usize) -> Result<Me
     let clock = Clock::start();
     let Opened {
         snapshot, phases, ..
-    } = SourceDatabase::Engine(Arc::clone(database)).open(BackupMode::Full)?;
+    } = SourceDatabase::Engine {
+        database: Arc::clone(database),
+        name: database.name().to_owned(),
+    }
+    .open(BackupMode::Full)?;
     let (opening, _) = clock.stop();
     let report = windlass_pipeline::backup(&request, snapshot, &windlass_pipeline::Unobserved)?;
     let (elapsed, cpu) = clock.stop();

@@ -1,4 +1,4 @@
-//! The client's side: a command's batches run in the server that owns its instance.
+//! The command's side: its batches run in the process that has the databases.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -10,14 +10,16 @@ use serde_json::{Value as Json, json};
 use windlass_base::message::table;
 use windlass_instance::{BatchEnd, Elsewhere, Identity, Sink};
 
-use super::event::replay;
-use super::{GREETING, VERSION};
-use crate::server::SOCKET_FILE;
+use crate::event::replay;
+use crate::{GREETING, VERSION, socket};
 
 /// How often a waiting client looks whether it is cancelled.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// A connection to the server of an instance.
+/// How long the other side may take to answer the first line: it may have a large catalog to open.
+const HELLO_TIME: Duration = Duration::from_secs(60);
+
+/// A connection to the process that has the databases.
 #[derive(Debug)]
 pub struct LocalClient {
     reader: BufReader<UnixStream>,
@@ -27,28 +29,56 @@ pub struct LocalClient {
     session: u32,
 }
 
+fn utf8(path: &Path) -> io::Result<String> {
+    let text = path.to_str().map(str::to_owned);
+    text.ok_or_else(|| io::Error::other(format!("the name '{}' is not UTF-8", path.display())))
+}
+
+/// What a client is for, at a socket beside a database.
+#[derive(Debug)]
+pub struct Purpose<'a> {
+    /// What the database is to be called.
+    pub database: &'a str,
+    /// The instance whose history it is for.
+    pub instance: Option<&'a Path>,
+}
+
 impl LocalClient {
     /// Connects to the server of the instance in `folder`; `None` if none runs.
     ///
     /// # Errors
     /// A server that does not answer as it should.
     pub fn connect(folder: &Path, program: &str, identity: &Identity) -> io::Result<Option<Self>> {
-        let current = std::env::current_dir()?;
-        let current = current.to_str().ok_or_else(|| {
-            let name = current.display();
-            io::Error::other(format!(
-                "the name of the current folder is not UTF-8: '{name}'"
-            ))
-        })?;
-        let stream = match UnixStream::connect(folder.join(SOCKET_FILE)) {
-            Ok(stream) => stream,
-            Err(error) => {
-                return match error.kind() {
-                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
-                    _ => Err(error),
-                };
-            }
-        };
+        match socket::connect(&folder.join(socket::OF_INSTANCE))? {
+            Some(stream) => Self::greet(stream, program, identity, None).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Connects to the program that has the database in the file `path` open; `None` if none has.
+    ///
+    /// # Errors
+    /// A program that does not answer as it should.
+    pub fn connect_beside(
+        path: &Path,
+        program: &str,
+        identity: &Identity,
+        purpose: &Purpose<'_>,
+    ) -> io::Result<Option<Self>> {
+        match socket::connect(&socket::beside(path))? {
+            Some(stream) => Self::greet(stream, program, identity, Some(purpose)).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn greet(
+        stream: UnixStream,
+        program: &str,
+        identity: &Identity,
+        purpose: Option<&Purpose<'_>>,
+    ) -> io::Result<Self> {
+        let current = utf8(&std::env::current_dir()?)?;
+        let instance = purpose.and_then(|purpose| purpose.instance);
         let hello = json!({
             "hello": VERSION,
             "program": program,
@@ -56,9 +86,12 @@ impl LocalClient {
             "host": identity.machine,
             "process": std::process::id(),
             "folder": current,
+            "database": purpose.map(|purpose| purpose.database),
+            "instance": instance.map(utf8).transpose()?,
         });
         { &stream }.write_all(&[GREETING])?;
         { &stream }.write_all(format!("{hello}\n").as_bytes())?;
+        stream.set_read_timeout(Some(HELLO_TIME))?;
         let mut reader = BufReader::new(stream.try_clone()?);
         let mut line = String::new();
         reader.read_line(&mut line)?;
@@ -70,7 +103,7 @@ impl LocalClient {
             return Err(io::Error::other("the server closed the connection"));
         }
         stream.set_read_timeout(Some(BETWEEN_LOOKS))?;
-        Ok(Some(Self {
+        Ok(Self {
             reader,
             stream,
             database: ready["database"].as_str().unwrap_or_default().to_owned(),
@@ -79,7 +112,7 @@ impl LocalClient {
                 .as_u64()
                 .and_then(|found| u32::try_from(found).ok())
                 .unwrap_or(0),
-        }))
+        })
     }
 
     fn run(

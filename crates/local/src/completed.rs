@@ -10,22 +10,9 @@ use windlass_pipeline::{
     Adapted, BackupReport, FileRanges, Plan, Probe, ReadReport, Stage, StageCounters, Stages,
     TimesIn, Way,
 };
-use windlass_server::Rendered;
-
-/// A report as a server sends it to a command.
-pub(crate) fn rendered(completed: Completed<'_>) -> Rendered {
-    let rehearsed = match completed {
-        Completed::Rehearsal(rehearsal) => Some(rehearsal.lines().join("\n")),
-        _ => None,
-    };
-    Rendered {
-        line: rehearsed.unwrap_or_else(|| line(completed)),
-        json: object(completed).to_string(),
-    }
-}
 
 /// One line for people.
-pub(super) fn line(completed: Completed<'_>) -> String {
+pub fn line(completed: Completed<'_>) -> String {
     match completed {
         Completed::Backup { database, report } => {
             let stored = report.set.stored_bytes;
@@ -131,7 +118,7 @@ fn ratio(database: u64, stored: u64) -> f64 {
 }
 
 /// One object for programs.
-pub(super) fn object(completed: Completed<'_>) -> Json {
+pub fn object(completed: Completed<'_>) -> Json {
     match completed {
         Completed::Backup { database, report } => backup(database, report),
         Completed::Probe { database, report } => json!({

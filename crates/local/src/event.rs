@@ -6,20 +6,12 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use windlass_base::message::Severity;
 use windlass_base::{Guid, Message};
-use windlass_instance::{Column, ColumnType, Decimal, Event, Progress, Sink, Value};
+use windlass_instance::{Column, ColumnType, Completed, Decimal, Event, Progress, Sink, Value};
 
-/// A report of a long operation, as text and as JSON. The server's program renders it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rendered {
-    pub line: String,
-    pub json: String,
-}
-
-/// How reports are rendered.
-pub type Render = fn(windlass_instance::Completed<'_>) -> Rendered;
+use crate::completed;
 
 /// The line for an event.
-pub(super) fn line(event: &Event<'_>, render: Render) -> Json {
+pub(super) fn line(event: &Event<'_>) -> Json {
     match event {
         Event::Message(message) => json!({ "message": of_message(message) }),
         Event::Columns(columns) => {
@@ -41,8 +33,12 @@ pub(super) fn line(event: &Event<'_>, render: Render) -> Json {
         }}),
         Event::Planned(plan) => json!({ "plan": plan.to_string() }),
         Event::Completed(completed) => {
-            let Rendered { line, json } = render(*completed);
-            json!({ "report": { "line": line, "json": json } })
+            let line = match completed {
+                Completed::Rehearsal(rehearsal) => rehearsal.lines().join("\n"),
+                completed => completed::line(*completed),
+            };
+            let object = completed::object(*completed);
+            json!({ "report": { "line": line, "json": object.to_string() } })
         }
         Event::Reported { line, json } => json!({ "report": { "line": line, "json": json } }),
         Event::PlannedElsewhere(plan) => json!({ "plan": plan }),
@@ -247,13 +243,6 @@ mod tests {
 
     use super::*;
 
-    fn rendered(_: windlass_instance::Completed<'_>) -> Rendered {
-        Rendered {
-            line: String::new(),
-            json: String::new(),
-        }
-    }
-
     #[test]
     fn results_survive_the_way() {
         let at = jiff::civil::date(2026, 11, 23).at(1, 2, 3, 456_789_100);
@@ -286,7 +275,7 @@ mod tests {
         ];
         let mut heard = Collected::default();
         for event in &events {
-            let text = line(event, rendered).to_string();
+            let text = line(event).to_string();
             let json: Json = serde_json::from_str(&text).unwrap();
             replay(&json, &mut heard).unwrap();
         }

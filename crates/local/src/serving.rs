@@ -1,4 +1,4 @@
-//! The server's side: runs the batches of a command in a session of its own.
+//! The side of the process that has the database: runs the batches of a command in a session of its own.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -8,12 +8,10 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
-use windlass_instance::{BatchEnd, Client, Event, Session, Silent, Sink};
+use windlass_instance::{BatchEnd, Client, Event, Instance, Principal, Session, Silent, Sink};
 
-use super::VERSION;
-use super::event::{Render, line};
-use crate::error::invalid;
-use crate::listen::Context;
+use crate::VERSION;
+use crate::event::line;
 
 /// Batches that may wait: a client sends the next one after the end of the one before.
 const WAITING: usize = 2;
@@ -26,7 +24,6 @@ const HELLO_BYTES: u64 = 4096;
 struct Lines<'a> {
     stream: &'a UnixStream,
     out: Vec<u8>,
-    render: Render,
     progressed: Option<Instant>,
     cancel: &'a AtomicBool,
 }
@@ -59,7 +56,7 @@ impl Sink for Lines<'_> {
             self.progressed = Some(Instant::now());
         }
         let is_row = matches!(event, Event::Row(_));
-        let text = line(&event, self.render);
+        let text = line(&event);
         self.put(&text);
         if !is_row || self.out.len() >= OUT_BYTES {
             self.send();
@@ -67,34 +64,123 @@ impl Sink for Lines<'_> {
     }
 }
 
+/// A process that has databases open.
+pub trait Host {
+    /// The instance in which a client's batches run.
+    ///
+    /// # Errors
+    /// Why there is none; the client is told.
+    fn instance(&self, hello: &Hello) -> io::Result<Instance>;
+
+    /// For whom a client acts; the administrator if there is none.
+    fn principal(&self, _hello: &Hello) -> Option<Principal> {
+        None
+    }
+
+    /// Whether no further client is served.
+    fn is_stopping(&self) -> bool;
+
+    /// A client has got its session.
+    fn begun(&self) {}
+
+    /// The longest batch, in bytes of its line.
+    fn request_bytes_max(&self) -> usize;
+}
+
+/// What a client says of itself first.
+#[derive(Debug)]
+pub struct Hello(Json);
+
+impl Hello {
+    /// The user that it says it is.
+    pub fn user(&self) -> &str {
+        self.0["login"].as_str().unwrap_or_default()
+    }
+
+    /// The folder in which its relative names begin.
+    pub fn folder(&self) -> Option<&str> {
+        self.0["folder"].as_str()
+    }
+
+    /// What it calls the database beside whose files the socket lies.
+    pub fn database(&self) -> Option<&str> {
+        self.0["database"].as_str()
+    }
+
+    /// The instance whose history and settings it uses.
+    pub fn instance(&self) -> Option<&str> {
+        self.0["instance"].as_str()
+    }
+
+    fn version(&self) -> Option<u64> {
+        self.0["hello"].as_u64()
+    }
+
+    /// Who the client says it is.
+    fn client(&self) -> Client {
+        let text = |name: &str| self.0[name].as_str().unwrap_or_default().to_owned();
+        let process = self.0["process"].as_u64();
+        Client {
+            login: text("login"),
+            host: text("host"),
+            program: text("program"),
+            process: process
+                .and_then(|found| u32::try_from(found).ok())
+                .unwrap_or(0),
+            interface: "Windlass".to_owned(),
+            address: "<local machine>".to_owned(),
+            transport: "Named pipe",
+            is_encrypted: false,
+        }
+    }
+}
+
+fn refuse(mut stream: &UnixStream, reason: &str) -> io::Result<()> {
+    let line = json!({ "refused": reason });
+    stream.write_all(format!("{line}\n").as_bytes())
+}
+
 /// Serves a command until it goes. Its greeting has been read.
 ///
-/// `is_own` tells whether the client is the server's user, or root: others use TDS, with a login.
-pub(crate) fn serve(stream: &UnixStream, is_own: bool, context: &Context) -> io::Result<()> {
+/// `is_own` tells whether the client is the process' user, or root.
+///
+/// # Errors
+/// A client that does not say what it should, or is gone.
+pub fn serve(stream: &UnixStream, is_own: bool, host: &dyn Host) -> io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut first = String::new();
     reader.by_ref().take(HELLO_BYTES).read_line(&mut first)?;
-    let hello: Json = serde_json::from_str(&first).map_err(io::Error::other)?;
+    let hello = Hello(serde_json::from_str(&first).map_err(io::Error::other)?);
     if !is_own {
-        let line = json!({ "refused": "this socket is for the server's own user" });
-        return { stream }.write_all(format!("{line}\n").as_bytes());
+        return refuse(stream, "this socket is for the server's own user");
     }
-    if hello["hello"].as_u64() != Some(VERSION) {
-        let line = json!({ "refused": "the program is of another version than the server: restart the server" });
-        return { stream }.write_all(format!("{line}\n").as_bytes());
+    if hello.version() != Some(VERSION) {
+        let reason = "the program is of another version than the process that has the database open: restart that";
+        return refuse(stream, reason);
     }
-    let mut instance = context.instance()?;
-    if let Some(folder) = hello["folder"].as_str() {
+    let mut instance = match host.instance(&hello) {
+        Ok(instance) => instance,
+        Err(error) => return refuse(stream, &error.to_string()),
+    };
+    if let Some(folder) = hello.folder() {
         instance.begin_in(folder.into());
     }
-    let mut session = Session::of_client(instance, client(&hello));
-    if context.is_stopping() {
-        let line = json!({ "refused": "the server ends" });
-        return { stream }.write_all(format!("{line}\n").as_bytes());
+    let mut session = Session::of_client(instance, hello.client());
+    if let Some(principal) = host.principal(&hello)
+        && let Err(failure) = session.act_as(principal)
+    {
+        let reason = failure
+            .messages
+            .first()
+            .map(|message| message.text.as_str());
+        return refuse(stream, reason.unwrap_or("the session cannot begin"));
+    }
+    if host.is_stopping() {
+        return refuse(stream, "the server ends");
     }
     stream.set_read_timeout(None)?;
     stream.set_write_timeout(None)?;
-    context.logged_in();
+    host.begun();
     let ready = json!({
         "ready": VERSION,
         "session_id": session.number(),
@@ -108,7 +194,7 @@ pub(crate) fn serve(stream: &UnixStream, is_own: bool, context: &Context) -> io:
     });
     let cancel = session.cancel_flag();
     let (sender, receiver) = sync_channel::<Json>(WAITING);
-    let limit = context.options.limits.request_bytes as u64;
+    let limit = host.request_bytes_max() as u64;
     let flag = Arc::clone(&cancel);
     let thread = std::thread::Builder::new().name("local-reader".to_owned());
     let reading = thread.spawn(move || {
@@ -117,13 +203,17 @@ pub(crate) fn serve(stream: &UnixStream, is_own: bool, context: &Context) -> io:
         }
         flag.store(true, Ordering::Relaxed);
     })?;
-    execute(stream, &mut session, &receiver, context.options.render);
+    execute(stream, &mut session, &receiver);
     let _ended = stream.shutdown(std::net::Shutdown::Both);
     drop(receiver);
     // It logs what went wrong by itself.
     let _ended = reading.join();
     session.close(&mut Silent);
     Ok(())
+}
+
+fn invalid(reason: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
 fn read(
@@ -157,26 +247,8 @@ fn read(
     }
 }
 
-/// Who the client says it is.
-fn client(hello: &Json) -> Client {
-    let text = |name: &str| hello[name].as_str().unwrap_or_default().to_owned();
-    let process = hello["process"].as_u64();
-    Client {
-        login: text("login"),
-        host: text("host"),
-        program: text("program"),
-        process: process
-            .and_then(|found| u32::try_from(found).ok())
-            .unwrap_or(0),
-        interface: "Windlass".to_owned(),
-        address: "<local machine>".to_owned(),
-        transport: "Named pipe",
-        is_encrypted: false,
-    }
-}
-
 /// Runs batches until there are no more.
-fn execute(stream: &UnixStream, session: &mut Session, receiver: &Receiver<Json>, render: Render) {
+fn execute(stream: &UnixStream, session: &mut Session, receiver: &Receiver<Json>) {
     let cancel = session.cancel_flag();
     while let Ok(request) = receiver.recv() {
         if session.listed().is_killed() {
@@ -185,7 +257,6 @@ fn execute(stream: &UnixStream, session: &mut Session, receiver: &Receiver<Json>
         let mut lines = Lines {
             stream,
             out: Vec::new(),
-            render,
             progressed: None,
             cancel: &cancel,
         };
