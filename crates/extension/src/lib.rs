@@ -1,9 +1,20 @@
 //! The loadable extension: `.load libwindlass`, then `file:/path/x.db?vfs=windlass`.
 //!
-//! It contains the page engine but no SQLite: it uses the one that loads it. All databases that a
-//! process opens through it share one instance. The library stays loaded for the rest of the process,
-//! because a VFS must stay registered.
+//! | module | what |
+//! |---|---|
+//! | `function` | `windlass_sql(text)`: T-SQL in the program that has the databases open |
+//! | `beside` | the socket beside each open database, for `windlass backup` |
+//! | `sqlite` | what is called of the SQLite that loads the extension |
+//!
+//! The engine uses the SQLite that loads it. The instance for `windlass_sql` and for the sockets has a SQLite of its
+//! own inside the library, for its catalog alone: it opens no file of the program. All databases that a process opens
+//! through the VFS share one engine. The library stays loaded for the rest of the process, because a VFS must stay
+//! registered.
 #![expect(unsafe_code, reason = "the entry point is called by SQLite, in C")]
+
+mod beside;
+mod function;
+mod sqlite;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Arc, OnceLock};
@@ -12,11 +23,24 @@ use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{Instance, InstanceOptions};
 use windlass_vfs::{Library, PathDatabases, Result, register};
 
+use self::sqlite::Functions;
+
 const OK_LOAD_PERMANENTLY: c_int = 256;
+const OK: c_int = 0;
 const ERROR: c_int = 1;
 
-/// The result of the only registration in this process.
-static REGISTERED: OnceLock<Result<()>> = OnceLock::new();
+/// The only registration in this process.
+static REGISTERED: OnceLock<Result<Registered>> = OnceLock::new();
+
+/// What the functions of all connections share.
+struct Registered {
+    databases: Arc<PathDatabases>,
+    functions: Functions,
+}
+
+fn registered() -> Option<&'static Registered> {
+    REGISTERED.get()?.as_ref().ok()
+}
 
 /// SQLite calls this when the library is loaded.
 ///
@@ -24,28 +48,60 @@ static REGISTERED: OnceLock<Result<()>> = OnceLock::new();
 /// The arguments are those that SQLite passes to an extension.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sqlite3_windlass_init(
-    _connection: *mut c_void,
+    connection: *mut c_void,
     message: *mut *mut c_char,
     routines: *const c_void,
 ) -> c_int {
     // SAFETY: SQLite passes its table. One that keeps an extension loaded is 3.14 or newer, far past
     // the 3.7.16 that the table needs.
     let library = unsafe { Library::of_extension(routines) };
-    match REGISTERED.get_or_init(|| add(library)) {
-        Ok(()) => OK_LOAD_PERMANENTLY,
-        Err(error) => {
-            let text = library.allocate_text(&format!("windlass: {error}"));
-            // SAFETY: null or a place for a message that SQLite frees.
-            if let Some(message) = unsafe { message.as_mut() } {
-                *message = text;
-            }
-            ERROR
+    // SAFETY: the same.
+    let functions = unsafe { Functions::of_extension(routines) };
+    let fails = |reason: &str| {
+        let text = library.allocate_text(&format!("windlass: {reason}"));
+        // SAFETY: null or a place for a message that SQLite frees.
+        if let Some(message) = unsafe { message.as_mut() } {
+            *message = text;
         }
+        ERROR
+    };
+    match REGISTERED.get_or_init(|| add(library, functions)) {
+        Ok(registered) => {
+            // SAFETY: the connection that loads the extension, in a call of this thread.
+            let added = unsafe { registered.functions.add(connection, function::windlass_sql) };
+            if added != OK {
+                return fails("the function windlass_sql cannot be added to this connection");
+            }
+            OK_LOAD_PERMANENTLY
+        }
+        Err(error) => fails(&error.to_string()),
     }
 }
 
-fn add(library: Library) -> Result<()> {
+/// SQLite calls this for every connection that is opened after the library was loaded.
+///
+/// # Safety
+/// As for [`sqlite3_windlass_init`].
+unsafe extern "C" fn greet(
+    connection: *mut c_void,
+    _message: *mut *mut c_char,
+    _routines: *const c_void,
+) -> c_int {
+    match registered() {
+        // SAFETY: a connection that is being opened, in a call of this thread.
+        Some(registered) => unsafe { registered.functions.add(connection, function::windlass_sql) },
+        None => OK,
+    }
+}
+
+fn add(library: Library, functions: Functions) -> Result<Registered> {
     let instance = Instance::new(InstanceOptions::default(), Arc::new(RealFileSystem))?;
     let databases = PathDatabases::new(instance);
-    register("windlass", library, Box::new(databases))
+    beside::listen(&databases, library);
+    register("windlass", library, Box::new(Arc::clone(&databases)))?;
+    functions.greet_all(greet);
+    Ok(Registered {
+        databases,
+        functions,
+    })
 }

@@ -1,0 +1,154 @@
+//! `windlass_sql(text [, instance])`: runs T-SQL in the program that has the databases open.
+//!
+//! The open databases can be backed up under the names of their files without extension. With an instance, its
+//! settings count, and its history gets what runs. The answer is JSON, an error is an error of SQL:
+//!
+//! ```json
+//! {"messages": [{"number": 3014, "severity": 0, "text": "..."}], "results": [[{"Position": 1}]], "rows_affected": []}
+//! ```
+#![expect(unsafe_code, reason = "SQLite calls it, in C")]
+
+use std::ffi::{c_int, c_void};
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+use windlass_base::Message;
+use windlass_instance::{BatchEnd, Collected, Instance, ResultSet, Session, Value, logical_name};
+use windlass_vfs::PathDatabases;
+
+use crate::registered;
+
+/// Messages of this severity and above are errors.
+const ERROR_SEVERITY: u8 = 11;
+
+/// SQLite calls this for `windlass_sql`.
+///
+/// # Safety
+/// The arguments are those that SQLite passes to an SQL function.
+pub(crate) unsafe extern "C" fn windlass_sql(
+    context: *mut c_void,
+    count: c_int,
+    values: *mut *mut c_void,
+) {
+    let Some(registered) = registered() else {
+        return;
+    };
+    let functions = &registered.functions;
+    let argument = |number: usize| {
+        let is_given = c_int::try_from(number).is_ok_and(|number| number < count);
+        // SAFETY: SQLite passes `count` values.
+        is_given.then(|| unsafe { functions.text(*values.add(number)) })
+    };
+    let (text, instance) = (argument(0), argument(1));
+    let run = || match (text, instance) {
+        (Some(Some(text)), None) => run(&registered.databases, &text, None),
+        (Some(Some(text)), Some(Some(folder))) => {
+            run(&registered.databases, &text, Some(Path::new(&folder)))
+        }
+        _ => {
+            Err("windlass_sql: the statements, and the folder of the instance, are text".to_owned())
+        }
+    };
+    let result = std::panic::catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err("windlass_sql: a panic ended it; this is a defect".to_owned()));
+    // SAFETY: the context of this call.
+    unsafe { functions.answer(context, &result) };
+}
+
+fn run(
+    databases: &Arc<PathDatabases>,
+    text: &str,
+    folder: Option<&Path>,
+) -> Result<String, String> {
+    let mut instance = Instance::open(folder).map_err(|error| format!("windlass_sql: {error}"))?;
+    // They stay open until the statements have run.
+    let mut held = Vec::new();
+    for path in databases.open_paths() {
+        if let Some(one) = databases.hold(&path) {
+            lend(&mut instance, &path, one.database())?;
+            held.push(one);
+        }
+    }
+    let mut session = Session::new(instance);
+    let mut collected = Collected::default();
+    let end = session.execute_batch(text, 1, &mut collected);
+    drop(session);
+    drop(held);
+    match end {
+        BatchEnd::Clean => Ok(answer(&collected).to_string()),
+        BatchEnd::Failed | BatchEnd::Refused => Err(reason(&collected.messages)),
+    }
+}
+
+/// Lends a database under the name of its file; the second of a name gets a number.
+fn lend(
+    instance: &mut Instance,
+    path: &Path,
+    database: &Arc<windlass_engine::Database>,
+) -> Result<(), String> {
+    let stem = logical_name(path);
+    let mut name = stem.clone();
+    let mut number = 2;
+    let is_taken = |name: &str, instance: &Instance| {
+        instance
+            .database(name)
+            .map(|found| found.is_some_and(|found| found.path != path))
+            .map_err(|error| format!("windlass_sql: {error}"))
+    };
+    while windlass_instance::is_system_database(&name) || is_taken(&name, instance)? {
+        name = format!("{stem}_{number}");
+        number += 1;
+    }
+    let lent = instance.lend(&name, path, database);
+    lent.map(drop)
+        .map_err(|error| format!("windlass_sql: {error}"))
+}
+
+/// The errors among the messages; all of them if there is none.
+fn reason(messages: &[Message]) -> String {
+    let errors = messages
+        .iter()
+        .filter(|message| message.severity.0 >= ERROR_SEVERITY)
+        .map(|message| format!("Msg {}: {}", message.number, message.text));
+    let errors: Vec<_> = errors.collect();
+    match errors.is_empty() {
+        true => "windlass_sql: the statements failed".to_owned(),
+        false => errors.join("\n"),
+    }
+}
+
+fn answer(collected: &Collected) -> Json {
+    let message = |message: &Message| {
+        json!({
+            "number": message.number,
+            "severity": message.severity.0,
+            "text": message.text,
+        })
+    };
+    json!({
+        "messages": collected.messages.iter().map(message).collect::<Vec<_>>(),
+        "results": collected.results.iter().map(rows).collect::<Vec<_>>(),
+        "rows_affected": collected.rows_affected,
+    })
+}
+
+fn rows(result: &ResultSet) -> Json {
+    let row = |row: &Vec<Value>| {
+        let cells = result.columns.iter().zip(row);
+        let cells = cells.map(|(column, value)| (column.name.clone(), cell(value)));
+        Json::Object(cells.collect::<Map<_, _>>())
+    };
+    Json::Array(result.rows.iter().map(row).collect())
+}
+
+fn cell(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Bit(bit) => json!(bit),
+        Value::Integer(number) => json!(number),
+        Value::Float(number) => json!(number),
+        other => json!(other.to_string()),
+    }
+}
