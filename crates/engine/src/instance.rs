@@ -14,6 +14,7 @@ use parking_lot::{Condvar, Mutex};
 use windlass_base::PageNumber;
 use windlass_io::DirectFile;
 
+use crate::database::content::NewContent;
 use crate::database::{Database, NewDatabase, Origin};
 use crate::dispenser::Dispenser;
 use crate::error::{EngineError, Result};
@@ -199,7 +200,16 @@ impl Instance {
         self.prepare(request, &Origin::Begun(stored(held)))
     }
 
-    fn prepare(&self, request: &CreateDatabase, origin: &Origin) -> Result<NewDatabase> {
+    /// Creates the files of a new database with these pages under temporary names.
+    pub fn prepare_filled(
+        &self,
+        request: &CreateDatabase,
+        content: &dyn NewContent,
+    ) -> Result<NewDatabase> {
+        self.prepare(request, &Origin::Filled(content))
+    }
+
+    fn prepare(&self, request: &CreateDatabase, origin: &Origin<'_>) -> Result<NewDatabase> {
         Database::create(Arc::clone(&self.shared), self.number(), request, origin)
     }
 

@@ -54,6 +54,7 @@ pub use backup::restore::{Restore, RestoredFiles};
 pub use backup::{BackupDescription, BackupMode, BackupRange};
 pub use database::backup::{Backup, BackupPhase, LogCopy, PhaseReport};
 pub use database::checkpoint::{CheckpointKind, CheckpointReport};
+pub use database::content::NewContent;
 pub use database::counters::Counters;
 pub use database::page_restore::PageRestore;
 pub use database::read::ReadSnapshot;

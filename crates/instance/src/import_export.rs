@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use windlass_base::message::table;
-use windlass_engine::CreateDatabase;
+use windlass_engine::{CreateDatabase, FileSpec};
 use windlass_source::Content;
 use windlass_source::sqlite::{self, SnapshotOptions};
 use windlass_vfs::import_export::PageChecksums;
@@ -19,15 +19,15 @@ pub struct ImportRequest<'a> {
     /// The file, which may be in use and does not change.
     pub source: &'a Path,
     pub name: &'a str,
-    /// Its data file; by default one in the instance's directory.
-    pub data: Option<&'a Path>,
+    /// Its data files; by default one in the instance's directory.
+    pub data: &'a [PathBuf],
     /// Whether every page gets a checksum, even if the source has no room for them.
     pub page_checksums: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct ImportReport {
-    /// Size of the data file.
+    /// Size of its pages.
     pub bytes: u64,
     pub page_checksums: bool,
 }
@@ -54,17 +54,22 @@ impl Session {
             ..SnapshotOptions::default()
         };
         sqlite::check_name(&source, &waiting)?;
-        let data = match request.data {
+        let mut places = request.data.iter();
+        let first = match places.next() {
             Some(data) => full(data)?,
             None => engine::default_place(self, &format!("{name}.mdf"))?,
         };
-        let log = windlass_vfs::log_path(&data);
+        let log = windlass_vfs::log_path(&first);
         let checksums = if request.page_checksums {
             PageChecksums::Always
         } else {
             PageChecksums::AsInSource
         };
-        let made = CreateDatabase::new(name, &data, &log);
+        let mut made = CreateDatabase::new(name, &first, &log);
+        for (data, number) in places.zip(2..) {
+            let file = FileSpec::data(&format!("{name}_{number}"), full(data)?);
+            made.data_files.push(file);
+        }
         let imported = self.instance.engines.import(&source, &made, checksums)?;
         engine::begin(self, name, imported.database)?;
         Ok(ImportReport {

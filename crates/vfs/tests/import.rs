@@ -9,8 +9,10 @@ use std::sync::Arc;
 use common::{Folder, PAGE_SIZE, assert_sound, checksum, damaged, dump, engine, flip, run, value};
 use rusqlite::Connection;
 use windlass_engine::storage::RealFileSystem;
-use windlass_engine::{CreateDatabase, Instance, InstanceOptions};
-use windlass_vfs::import_export::{PageChecksums, import};
+use windlass_engine::{
+    CreateDatabase, Database, FileSpec, Growth, Instance, InstanceOptions, OpenDatabase,
+};
+use windlass_vfs::import_export::{PageChecksums, export, import};
 use windlass_vfs::{VfsError, log_path};
 
 /// What an import reports.
@@ -35,6 +37,11 @@ const WITHOUT: Said = Said {
     page_checksums: false,
 };
 
+const PLAIN: Said = Said {
+    converted: false,
+    page_checksums: false,
+};
+
 /// Imports into `x.db` of the folder, and closes it.
 fn try_import(folder: &Folder, source: &Path, checksums: PageChecksums) -> Result<Said, VfsError> {
     let instance = Instance::new(InstanceOptions::default(), Arc::new(RealFileSystem)).unwrap();
@@ -45,6 +52,75 @@ fn try_import(folder: &Folder, source: &Path, checksums: PageChecksums) -> Resul
         converted: imported.converted,
         page_checksums: imported.page_checksums,
     })
+}
+
+/// Imports into three data files of the folder, closes them, and opens them in another instance.
+fn spread(folder: &Folder, source: &Path, checksums: PageChecksums) -> (Said, Arc<Database>) {
+    let files = ["x1.mdf", "x2.ndf", "x3.ndf"].map(|name| folder.path(name));
+    let log = folder.path("x.ldf");
+    let mut request = CreateDatabase::new("x", &files[0], &log);
+    for (file, number) in files.iter().zip(1..).skip(1) {
+        let spec = FileSpec::data(&format!("x{number}"), file);
+        request.data_files.push(spec);
+    }
+    let opened = || Instance::new(InstanceOptions::default(), Arc::new(RealFileSystem)).unwrap();
+    let imported = import(&opened(), source, &request, checksums).unwrap();
+    imported.database.close().unwrap();
+    let said = Said {
+        converted: imported.converted,
+        page_checksums: imported.page_checksums,
+    };
+    let database = opened().open_database(&OpenDatabase::new("x", &log));
+    (said, database.unwrap())
+}
+
+#[test]
+fn the_pages_of_a_source_are_spread_over_several_data_files() {
+    for (setup, checksums, expected) in [
+        ("page_size = 4096", PageChecksums::Always, REWRITTEN),
+        ("page_size = 8192", PageChecksums::Always, REWRITTEN),
+        ("page_size = 8192", PageChecksums::AsInSource, PLAIN),
+    ] {
+        let (source, target) = (Folder::new(), Folder::new());
+        let stock = source.stock("source.db");
+        run(&stock, &format!("PRAGMA {setup}"));
+        fill(&stock);
+        let content = dump(&stock);
+        drop(stock);
+        let before = contents(&source);
+        let (said, database) = spread(&target, &source.path("source.db"), checksums);
+        assert_eq!(said, expected, "{setup}");
+        assert!(contents(&source) == before, "{setup}");
+        let names: Vec<_> = contents(&target).into_iter().map(|file| file.0).collect();
+        assert_eq!(names, ["x.ldf", "x1.mdf", "x2.ndf", "x3.ndf"], "{setup}");
+        let used = database.pages_used();
+        let used: Vec<_> = used.iter().map(|(_, pages)| *pages).collect();
+        assert_eq!(used.len(), 3);
+        assert!(used.iter().all(|pages| *pages > 24), "{setup}: {used:?}");
+        let plain = target.path("plain.db");
+        export(&database, &plain).unwrap();
+        let exported = Connection::open(&plain).unwrap();
+        assert!(dump(&exported) == content, "{setup}");
+        assert_sound(&exported);
+    }
+}
+
+#[test]
+fn an_import_into_several_files_that_fails_leaves_nothing() {
+    let (source, target) = (Folder::new(), Folder::new());
+    let stock = source.stock("source.db");
+    run(&stock, "PRAGMA page_size = 4096");
+    fill(&stock);
+    drop(stock);
+    let mut request = CreateDatabase::new("x", target.path("x1.mdf"), target.path("x.ldf"));
+    let mut second = FileSpec::data("x2", target.path("x2.ndf"));
+    (second.size, second.growth) = (1 << 16, Growth::Fixed);
+    request.data_files.push(second);
+    let instance = Instance::new(InstanceOptions::default(), Arc::new(RealFileSystem)).unwrap();
+    let path = source.path("source.db");
+    let error = import(&instance, &path, &request, PageChecksums::Always).unwrap_err();
+    assert!(error.to_string().contains("'x2'"), "{error}");
+    assert_eq!(contents(&target), []);
 }
 
 #[track_caller]

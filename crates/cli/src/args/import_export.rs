@@ -12,10 +12,10 @@ pub(crate) struct ImportArguments {
     /// Name of the new database in the instance
     #[arg(long, value_name = "NAME")]
     pub(crate) into: String,
-    /// Data file of the new database; the log is placed next to it, with -log appended to the name
-    /// [default: in the instance directory]
+    /// Data file of the new database, repeatable: its extents are spread over all of them. The log is placed next to
+    /// the first, with -log appended to the name [default: one file in the instance directory]
     #[arg(long, value_name = "FILE")]
-    pub(crate) data: Option<PathBuf>,
+    pub(crate) data: Vec<PathBuf>,
     /// Give every page a checksum from the start. If the file's pages have no room for one, SQLite
     /// rewrites them, which may renumber rowids of tables without INTEGER PRIMARY KEY
     #[arg(long)]

@@ -17,7 +17,7 @@ pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
     let imported = session.import(&ImportRequest {
         source: &arguments.file,
         name: &arguments.into,
-        data: arguments.data.as_deref(),
+        data: &arguments.data,
         page_checksums: arguments.page_checksums,
     });
     let reported = imported

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use windlass_base::{ExtentNumber, Guid};
 
 use super::checkpoint::milliseconds;
+use super::content::{self, NewContent};
 use super::{Database, foreign};
 use crate::error::{EngineError, Result};
 use crate::files::{DataFile, DataFiles};
@@ -108,8 +109,10 @@ fn begun(files: &dyn FileSystem, path: &Path) -> Result<Option<Arc<dyn StorageFi
 
 /// Where the data files of a new database come from.
 #[derive(Debug)]
-pub(crate) enum Origin {
+pub(crate) enum Origin<'a> {
     New,
+    /// New files, for the pages of another database.
+    Filled(&'a dyn NewContent),
     /// The only data file is a plain SQLite file, used as it is.
     Existing,
     /// The same, still under its temporary name, which its maker holds.
@@ -158,7 +161,7 @@ impl NewDatabase {
     }
 }
 
-fn check(request: &CreateDatabase, origin: &Origin) -> Result<()> {
+fn check(request: &CreateDatabase, origin: &Origin<'_>) -> Result<()> {
     let refuse = |what: String| Err(EngineError::Invalid(what));
     let name = &request.name;
     if request.page_size != PAGE_BYTES {
@@ -170,7 +173,8 @@ fn check(request: &CreateDatabase, origin: &Origin) -> Result<()> {
     if request.data_files.is_empty() || request.data_files.len() > 1000 {
         return refuse(format!("database '{name}' needs 1 to 1000 data files"));
     }
-    if !matches!(origin, Origin::New) && request.data_files.len() != 1 {
+    let takes_over = matches!(origin, Origin::Existing | Origin::Begun(_));
+    if takes_over && request.data_files.len() != 1 {
         return refuse(format!(
             "database '{name}': one SQLite file can be taken over"
         ));
@@ -234,9 +238,13 @@ fn adopt_file(
 }
 
 /// A data file, and the pages that are in it already.
-fn data_file(files: &dyn FileSystem, spec: &FileSpec, origin: &Origin) -> Result<(DataFile, u32)> {
+fn data_file(
+    files: &dyn FileSystem,
+    spec: &FileSpec,
+    origin: &Origin<'_>,
+) -> Result<(DataFile, u32)> {
     match origin {
-        Origin::New => {
+        Origin::New | Origin::Filled(_) => {
             let file = make_file(files, spec, OpenMode::Begin)?;
             let spec = spec.clone();
             Ok((DataFile { spec, file }, 0))
@@ -257,7 +265,7 @@ impl Database {
         shared: Arc<Shared>,
         number: DatabaseNumber,
         request: &CreateDatabase,
-        origin: &Origin,
+        origin: &Origin<'_>,
     ) -> Result<NewDatabase> {
         check(request, origin)?;
         let mut made = Made {
@@ -272,7 +280,7 @@ impl Database {
         shared: Arc<Shared>,
         number: DatabaseNumber,
         request: &CreateDatabase,
-        origin: &Origin,
+        origin: &Origin<'_>,
         made: &mut Vec<(PathBuf, Arc<dyn StorageFile>)>,
     ) -> Result<Self> {
         let mut page_count = 0;
@@ -288,9 +296,16 @@ impl Database {
         let regions = DataFiles::first_regions(data.len());
         let data = DataFiles::new(&request.name, data, regions)?;
         data.lock()?;
+        if let Origin::Filled(content) = origin {
+            page_count = content.page_count();
+        }
         if data.single().is_none() {
             // For the stamps.
             data.ensure(page_count)?;
+        }
+        if let Origin::Filled(content) = origin {
+            data.ensure(page_count)?;
+            content::fill(&data, *content)?;
         }
         let path = &request.log.path;
         let fail = |error| EngineError::io("create", path, error);

@@ -13,7 +13,7 @@
 //! | [`crate::log::writer`] | the log; whether the database is offline |
 //! | [`crate::files`], [`crate::dirty`], [`crate::versions`], [`crate::differential`] | data files, dirty page lists, old page versions, differential map |
 //!
-//! The other modules use these parts: [`create`] and [`recovery`] (which opens), [`transaction`] and
+//! The other modules use these parts: [`create`] (with [`content`]) and [`recovery`] (which opens), [`transaction`] and
 //! [`read`], [`flush`] (page writes), [`foreign`] (changes by another SQLite), [`backup`],
 //! [`page_restore`] and [`counters`].
 //!
@@ -24,6 +24,7 @@ pub(crate) mod backup;
 pub(crate) mod checkpoint;
 mod checksums;
 mod commit;
+pub(crate) mod content;
 mod copies;
 pub(crate) mod counters;
 mod create;

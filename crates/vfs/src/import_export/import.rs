@@ -5,13 +5,14 @@
 //! detectable. But if that of the first page is wrong, a SQLite without checksum support wrote to
 //! the file, and all pages get new checksums, as they do when SQLite rewrites the database.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_base::PAGE_BYTES;
 use windlass_base::page::checksum;
+use windlass_base::{PAGE_BYTES, PageNumber};
 use windlass_engine::storage::unnamed;
-use windlass_engine::{CreateDatabase, Database, Instance, NewDatabase};
+use windlass_engine::{CreateDatabase, Database, Instance, NewContent, NewDatabase};
 use windlass_io::{AlignedBuffer, DirectFile, own};
 
 use super::source::Source;
@@ -38,7 +39,7 @@ pub enum PageChecksums {
 pub struct Imported<D = Arc<Database>> {
     /// The new database, open.
     pub database: D,
-    /// Bytes of its data file.
+    /// Bytes of its pages.
     pub bytes: u64,
     /// Whether SQLite had to rewrite it: a different page size, a write-ahead log that is not empty,
     /// or no room for the requested page checksums.
@@ -47,8 +48,7 @@ pub struct Imported<D = Arc<Database>> {
     pub page_checksums: bool,
 }
 
-/// Creates the engine database that `request` describes, with one data file, from the SQLite file
-/// `source`.
+/// Creates the engine database that `request` describes from the SQLite file `source`.
 ///
 /// `source` may be in use and is not changed. With pages of 8192 bytes, no content in a write-ahead
 /// log, and the requested room for checksums, its pages are copied; otherwise SQLite rewrites it.
@@ -82,12 +82,11 @@ pub fn prepare(
         path: source.to_owned(),
         reason: reason.to_owned(),
     };
-    let [data] = request.data_files.as_slice() else {
-        return Err(not_importable(
-            "an import makes exactly one data file; add more afterwards",
-        ));
+    let Some(first) = request.data_files.first() else {
+        return Err(not_importable("no data file is named for it"));
     };
-    for path in [&data.path, &request.log.path] {
+    let all = request.data_files.iter().chain([&request.log]);
+    for path in all.map(|file| &file.path) {
         if own::is_there(path) {
             return Err(not_importable(&format!(
                 "'{}' exists already",
@@ -96,29 +95,50 @@ pub fn prepare(
         }
     }
     let opened = Source::open(source)?;
-    let unfinished = unnamed(&data.path);
-    // Replaces what a killed one left. Until the file has its name, nobody else makes one of this name.
-    let held = own::claim(&unfinished).map_err(|error| io_error("create", &data.path, &error))?;
-    let held = Claimed::new(held);
-    remove_journal(&unfinished);
     let reserved = match checksums {
         PageChecksums::AsInSource => opened.reserved_bytes,
         PageChecksums::Always => CHECKSUM_BYTES,
     };
     let converted = !opened.is_whole() || opened.reserved_bytes != reserved;
-    let bytes = if converted {
-        convert(opened, reserved, &held.file)?
-    } else {
-        copy(&opened, &held.file)?
+    let (database, bytes) = match request.data_files.len() {
+        1 => {
+            let held = claim(&first.path)?;
+            let bytes = match converted {
+                true => convert(opened, reserved, &held.file)?,
+                false => copy(&Pages::new(opened, source)?, &held.file)?,
+            };
+            let database = instance.prepare_adopted(request, Arc::clone(&held.file))?;
+            held.keep();
+            (database, bytes)
+        }
+        _ if converted => {
+            // SQLite writes one file, from which the pages go to their places.
+            let held = claim(&beside(&first.path, ".windlass-import"))?;
+            let bytes = convert(opened, reserved, &held.file)?;
+            let pages = Rewritten { held, bytes };
+            (instance.prepare_filled(request, &pages)?, bytes)
+        }
+        _ => {
+            let bytes = opened.bytes;
+            let pages = Pages::new(opened, source)?;
+            (instance.prepare_filled(request, &pages)?, bytes)
+        }
     };
-    let database = instance.prepare_adopted(request, Arc::clone(&held.file))?;
-    held.keep();
     Ok(Imported {
         database,
         bytes,
         converted,
         page_checksums: reserved == CHECKSUM_BYTES,
     })
+}
+
+/// Claims the temporary name of a file. What a killed import left there is replaced; until the file has its name,
+/// nobody else makes one of this name.
+fn claim(path: &Path) -> Result<Claimed> {
+    let unfinished = unnamed(path);
+    let held = own::claim(&unfinished).map_err(|error| io_error("create", path, &error))?;
+    remove_journal(&unfinished);
+    Ok(Claimed::new(held))
 }
 
 /// Makes SQLite write the data file; returns its length.
@@ -155,29 +175,101 @@ fn remove_journal(path: &Path) {
 }
 
 /// Copies the data file; returns its length.
-fn copy(source: &Source, file: &DirectFile) -> Result<u64> {
+fn copy(pages: &Pages, file: &DirectFile) -> Result<u64> {
     let fail = |error| io_error("write", file.path(), &error);
     let mut buffer = AlignedBuffer::new(CHUNK_BYTES);
-    let mut stamps = false;
-    for offset in (0..source.bytes).step_by(CHUNK_BYTES) {
-        let content = &mut buffer[..(source.bytes - offset).min(CHUNK_BYTES as u64) as usize];
-        source.read(content, offset)?;
-        if offset == 0 {
-            let first = &mut content[..PAGE_BYTES];
-            let reserved = checksum::is_reserved(first);
-            stamps = reserved && !checksum::is_valid(first);
-            first[FORMAT_OFFSET..FORMAT_OFFSET + 2].fill(1);
-            if reserved {
-                checksum::stamp(first);
-            }
-        }
-        if stamps {
-            stamp(content);
-        }
+    let bytes = pages.source.bytes;
+    for offset in (0..bytes).step_by(CHUNK_BYTES) {
+        let content = &mut buffer[..(bytes - offset).min(CHUNK_BYTES as u64) as usize];
+        pages.read_at(content, offset)?;
         file.write_at(content, offset).map_err(fail)?;
     }
     file.sync().map_err(fail)?;
-    Ok(source.bytes)
+    Ok(bytes)
+}
+
+/// The pages of a source as they are in the engine.
+#[derive(Debug)]
+struct Pages {
+    source: Source,
+    path: PathBuf,
+    /// Whether pages have room for a checksum.
+    reserved: bool,
+    /// Whether all pages get a checksum.
+    stamps: bool,
+}
+
+impl Pages {
+    fn new(source: Source, path: &Path) -> Result<Self> {
+        let mut first = AlignedBuffer::new(PAGE_BYTES);
+        source.read(&mut first, 0)?;
+        let reserved = checksum::is_reserved(&first);
+        Ok(Self {
+            stamps: reserved && !checksum::is_valid(&first),
+            reserved,
+            source,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Fills `content` with whole pages.
+    fn read_at(&self, content: &mut [u8], offset: u64) -> Result<()> {
+        self.source.read(content, offset)?;
+        if offset == 0 {
+            let first = &mut content[..PAGE_BYTES];
+            first[FORMAT_OFFSET..FORMAT_OFFSET + 2].fill(1);
+            if self.reserved {
+                checksum::stamp(first);
+            }
+        }
+        if self.stamps {
+            stamp(content);
+        }
+        Ok(())
+    }
+}
+
+impl NewContent for Pages {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn page_count(&self) -> u32 {
+        page_count(self.source.bytes)
+    }
+
+    fn read(&self, first: PageNumber, buffer: &mut [u8]) -> io::Result<()> {
+        self.read_at(buffer, first.byte_offset(PAGE_BYTES))
+            .map_err(io::Error::other)
+    }
+}
+
+/// The file that SQLite wrote, until the pages are in the data files.
+#[derive(Debug)]
+struct Rewritten {
+    held: Claimed,
+    bytes: u64,
+}
+
+impl NewContent for Rewritten {
+    fn path(&self) -> &Path {
+        self.held.file.path()
+    }
+
+    fn page_count(&self) -> u32 {
+        page_count(self.bytes)
+    }
+
+    fn read(&self, first: PageNumber, buffer: &mut [u8]) -> io::Result<()> {
+        self.held
+            .file
+            .read_exact_at(buffer, first.byte_offset(PAGE_BYTES))
+    }
+}
+
+/// SQLite's number of pages has 32 bits.
+fn page_count(bytes: u64) -> u32 {
+    (bytes / PAGE_BYTES as u64) as u32
 }
 
 /// Writes the checksum of each page into its last bytes.

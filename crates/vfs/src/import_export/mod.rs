@@ -27,6 +27,7 @@ use crate::error::VfsError;
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// A claimed file under its temporary name; removed on drop, unless it is kept.
+#[derive(Debug)]
 struct Claimed {
     file: Arc<DirectFile>,
     is_kept: bool,

@@ -22,6 +22,7 @@ use super::beside;
 use crate::error::{Result, VfsError};
 
 /// A SQLite file with a read transaction open on it.
+#[derive(Debug)]
 pub(super) struct Source {
     connection: Connection,
     path: PathBuf,
@@ -187,6 +188,7 @@ impl Source {
 /// The empty log that SQLite creates when it reads a database in WAL mode that has none. Dropped
 /// after the reading connection; it then opens and closes a writable one, so that SQLite removes the
 /// log.
+#[derive(Debug)]
 struct MadeLog {
     path: PathBuf,
 }
