@@ -163,7 +163,7 @@ impl Host for Client {
         let folder = hello.instance().map(Path::new);
         let mut instance = Instance::open(folder).map_err(io::Error::other)?;
         let own = logical_name(path);
-        let name = hello.database().unwrap_or(&own);
+        let name = hello.database().or(held.name()).unwrap_or(&own);
         instance
             .lend(name, path, held.database())
             .map_err(io::Error::other)?;

@@ -1,6 +1,7 @@
 //! `windlass_sql(text [, instance])`: runs T-SQL in the program that has the databases open.
 //!
-//! The open databases can be backed up under the names of their files without extension. With an instance, its
+//! The open databases can be backed up under the names that their URIs give them, or those of their files without
+//! extension. With an instance, its
 //! settings count, and its history gets what runs. The answer is JSON, an error is an error of SQL:
 //!
 //! ```json
@@ -15,8 +16,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 use windlass_base::Message;
-use windlass_instance::{BatchEnd, Collected, Instance, ResultSet, Session, Value, logical_name};
-use windlass_vfs::PathDatabases;
+use windlass_instance::{
+    BatchEnd, Collected, Instance, Principal, ResultSet, Session, Value, logical_name,
+};
+use windlass_vfs::{Held, PathDatabases};
 
 use crate::registered;
 
@@ -67,11 +70,15 @@ fn run(
     let mut held = Vec::new();
     for path in databases.open_paths() {
         if let Some(one) = databases.hold(&path) {
-            lend(&mut instance, &path, one.database())?;
+            lend(&mut instance, &path, &one)?;
             held.push(one);
         }
     }
     let mut session = Session::new(instance);
+    let user = session.instance().identity().user.clone();
+    session
+        .act_as(Principal::guest(&user))
+        .map_err(|failure| reason(&failure.messages))?;
     let mut collected = Collected::default();
     let end = session.execute_batch(text, 1, &mut collected);
     drop(session);
@@ -82,13 +89,11 @@ fn run(
     }
 }
 
-/// Lends a database under the name of its file; the second of a name gets a number.
-fn lend(
-    instance: &mut Instance,
-    path: &Path,
-    database: &Arc<windlass_engine::Database>,
-) -> Result<(), String> {
-    let stem = logical_name(path);
+/// Lends a database under the name that its URI gives it, or that of its file; the second of a name gets a number.
+fn lend(instance: &mut Instance, path: &Path, held: &Held) -> Result<(), String> {
+    let stem = held
+        .name()
+        .map_or_else(|| logical_name(path), str::to_owned);
     let mut name = stem.clone();
     let mut number = 2;
     let is_taken = |name: &str, instance: &Instance| {
@@ -101,7 +106,7 @@ fn lend(
         name = format!("{stem}_{number}");
         number += 1;
     }
-    let lent = instance.lend(&name, path, database);
+    let lent = instance.lend(&name, path, held.database());
     lent.map(drop)
         .map_err(|error| format!("windlass_sql: {error}"))
 }

@@ -19,8 +19,6 @@ mod sqlite;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Arc, OnceLock};
 
-use windlass_engine::storage::RealFileSystem;
-use windlass_engine::{Instance, InstanceOptions};
 use windlass_vfs::{Library, PathDatabases, Result, register};
 
 use self::sqlite::Functions;
@@ -95,8 +93,7 @@ unsafe extern "C" fn greet(
 }
 
 fn add(library: Library, functions: Functions) -> Result<Registered> {
-    let instance = Instance::new(InstanceOptions::default(), Arc::new(RealFileSystem))?;
-    let databases = PathDatabases::new(instance);
+    let databases = PathDatabases::on_demand();
     beside::listen(&databases, library);
     register("windlass", library, Box::new(Arc::clone(&databases)))?;
     functions.greet_all(greet);

@@ -18,6 +18,17 @@ pub enum IfMissing {
     Fail,
 }
 
+/// What the URI of a database says besides its name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// `pool`: bytes of the buffer pool of this process.
+    pub pool: Option<String>,
+    /// `name`: what the database is called in its backups.
+    pub name: Option<String>,
+    /// `data2`, `data3`, ...: its data files after the first.
+    pub data: Vec<String>,
+}
+
 /// How SQLite's file names become engine databases.
 pub trait Databases: Debug + Send + Sync {
     /// The unique name of the database that `name` means.
@@ -29,8 +40,13 @@ pub trait Databases: Debug + Send + Sync {
     /// Opens the database, for one connection.
     ///
     /// # Errors
-    /// If there is none and it is not to be created, or the engine cannot open it.
-    fn open(&self, full_name: &str, missing: IfMissing) -> Result<Arc<Database>>;
+    /// If there is none and it is not to be created, the engine cannot open it, or it is not what the parameters say.
+    fn open(
+        &self,
+        full_name: &str,
+        missing: IfMissing,
+        parameters: &Parameters,
+    ) -> Result<Arc<Database>>;
 
     /// Releases a database returned by `open`.
     fn release(&self, database: Arc<Database>) -> Result<()>;

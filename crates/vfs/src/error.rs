@@ -48,6 +48,9 @@ pub enum VfsError {
         bytes: usize,
         offset: u64,
     },
+    /// What the URI says does not fit.
+    #[error("the parameter '{parameter}' of the URI: {reason}")]
+    Parameter { parameter: String, reason: String },
     /// SQLite called out of order.
     #[error("database '{database}': {what}")]
     Misuse {
@@ -96,6 +99,7 @@ impl VfsError {
             Self::UnknownDatabase { .. }
             | Self::NotFound { .. }
             | Self::NotAnEngineDatabase { .. }
+            | Self::Parameter { .. }
             | Self::PageSize { .. } => abi::CANTOPEN,
             _ => otherwise,
         }

@@ -5,6 +5,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 
 use crate::abi::{self, File, Vfs};
+use crate::raw;
 
 /// A SQLite library that is loaded in this process.
 #[derive(Debug, Clone, Copy)]
@@ -14,6 +15,7 @@ pub struct Library {
     pub(crate) malloc: unsafe extern "C" fn(c_int) -> *mut c_void,
     pub(crate) log: unsafe extern "C" fn(c_int, *const c_char, ...),
     pub(crate) file_control: FileControl,
+    pub(crate) uri_parameter: UriParameter,
     /// Missing before SQLite 3.39.
     pub(crate) db_name: Option<DbName>,
 }
@@ -21,6 +23,9 @@ pub struct Library {
 /// `sqlite3_file_control`.
 pub(crate) type FileControl =
     unsafe extern "C" fn(*mut c_void, *const c_char, c_int, *mut c_void) -> c_int;
+
+/// `sqlite3_uri_parameter`.
+pub(crate) type UriParameter = unsafe extern "C" fn(*const c_char, *const c_char) -> *const c_char;
 
 /// `sqlite3_db_name`.
 pub(crate) type DbName = unsafe extern "C" fn(*mut c_void, c_int) -> *const c_char;
@@ -32,6 +37,7 @@ const SLOT_FILE_CONTROL: usize = 127;
 const SLOT_VFS_FIND: usize = 141;
 const SLOT_VFS_REGISTER: usize = 142;
 const SLOT_LOG: usize = 167;
+const SLOT_URI_PARAMETER: usize = 189;
 const SLOT_DB_NAME: usize = 264;
 
 /// The first version whose table includes `db_name`.
@@ -53,6 +59,7 @@ impl Library {
         let vfs_register = slot(SLOT_VFS_REGISTER);
         let log = slot(SLOT_LOG);
         let file_control = slot(SLOT_FILE_CONTROL);
+        let uri_parameter = slot(SLOT_URI_PARAMETER);
         // SAFETY: this slot holds `int (*libversion_number)(void)`.
         let version = unsafe {
             std::mem::transmute::<*const c_void, unsafe extern "C" fn() -> c_int>(slot(
@@ -68,6 +75,10 @@ impl Library {
                 std::mem::transmute::<*const c_void, FileControl>(file_control)
             },
             // SAFETY: this slot holds `const char *(*db_name)(sqlite3*,int)`.
+            // SAFETY: this slot holds `const char *(*uri_parameter)(const char*,const char*)`.
+            uri_parameter: unsafe {
+                std::mem::transmute::<*const c_void, UriParameter>(uri_parameter)
+            },
             db_name: db_name
                 .map(|place| unsafe { std::mem::transmute::<*const c_void, DbName>(place) }),
             // SAFETY: this slot holds `void *(*malloc)(int)`.
@@ -114,6 +125,18 @@ impl Library {
         // SAFETY: the last of `length + 1` bytes.
         unsafe { memory.wrapping_add(length).write(0) };
         memory.cast()
+    }
+
+    /// A parameter of the URI by which a main database is opened; `None` if it is not given, or not UTF-8.
+    ///
+    /// # Safety
+    /// `name` is the one that SQLite passes to `xOpen` for a main database.
+    pub(crate) unsafe fn parameter(&self, name: *const c_char, key: &str) -> Option<String> {
+        let key = CString::new(key).ok()?;
+        // SAFETY: as the caller promises; the key ends with a zero.
+        let value = unsafe { (self.uri_parameter)(name, key.as_ptr()) };
+        // SAFETY: null or a text behind the name.
+        unsafe { raw::text(value) }.map(str::to_owned)
     }
 
     /// Makes SQLite leave `bytes` unused at the end of each page of the database in `file`, if it

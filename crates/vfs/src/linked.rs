@@ -50,6 +50,7 @@ pub fn register(name: &str, databases: Box<dyn Databases>) -> Result<()> {
         malloc: ffi::sqlite3_malloc,
         log: ffi::sqlite3_log,
         file_control,
+        uri_parameter: ffi::sqlite3_uri_parameter,
         db_name: Some(db_name),
     };
     crate::register(name, library, databases)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_engine::Database;
 
-use crate::context::{Databases, IfMissing};
+use crate::context::{Databases, IfMissing, Parameters};
 use crate::error::{Result, VfsError};
 
 /// Engine databases by case-insensitive name. Their owner opens and closes them.
@@ -50,7 +50,18 @@ impl Databases for NamedDatabases {
         self.map().contains_key(full_name)
     }
 
-    fn open(&self, full_name: &str, _missing: IfMissing) -> Result<Arc<Database>> {
+    fn open(
+        &self,
+        full_name: &str,
+        _missing: IfMissing,
+        parameters: &Parameters,
+    ) -> Result<Arc<Database>> {
+        if *parameters != Parameters::default() {
+            return Err(VfsError::Parameter {
+                parameter: "pool, name, data".to_owned(),
+                reason: "databases under names are made by their instance".to_owned(),
+            });
+        }
         let found = self.map().get(full_name).map(Arc::clone);
         found.ok_or_else(|| VfsError::UnknownDatabase {
             name: full_name.to_owned(),

@@ -1,21 +1,29 @@
 //! Databases under paths: `file:/path/x.db?vfs=...` opens, or creates, the engine database there.
 //!
 //! The data file has that path; the log is next to it as `x.db-log`. A database is open while at
-//! least one connection has it open, and is cleanly closed with the last one: the data file is then
-//! a plain SQLite file.
+//! least one connection has it open, and is cleanly closed with the last one: an only data file is
+//! then a plain SQLite file.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use windlass_base::PAGE_BYTES;
+use windlass_base::size::{Bytes, parse_bytes};
+use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
-    CreateDatabase, Database, EngineError, Instance, OpenDatabase, complete_creation,
+    CreateDatabase, Database, EngineError, FileSpec, Instance, InstanceOptions, LogIdentity,
+    OpenDatabase, complete_creation,
 };
 
-use crate::context::{Databases, IfMissing};
+use crate::context::{Databases, IfMissing, Parameters};
 use crate::error::{Result, VfsError};
+
+/// Sizes of a pool: address space is reserved for it, and memory is used as pages are read.
+const POOL_BYTES: RangeInclusive<u64> = 1 << 20..=1 << 40;
 
 /// How many times, and how long each time, to wait for files that are locked.
 const LOCK_ATTEMPTS: usize = 25;
@@ -33,7 +41,8 @@ pub trait Watch: Debug + Send + Sync {
 /// Engine databases by path, in one instance.
 #[derive(Debug)]
 pub struct PathDatabases {
-    instance: Arc<Instance>,
+    /// Made by the first database, which may say how large its pool is.
+    instance: OnceLock<Arc<Instance>>,
     open: Mutex<HashMap<PathBuf, Entry>>,
     watch: OnceLock<Box<dyn Watch>>,
 }
@@ -43,9 +52,15 @@ pub struct PathDatabases {
 pub struct Held {
     databases: Arc<PathDatabases>,
     database: Arc<Database>,
+    name: Option<String>,
 }
 
 impl Held {
+    /// What its URI calls it.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
     pub fn database(&self) -> &Arc<Database> {
         &self.database
     }
@@ -62,16 +77,85 @@ impl Drop for Held {
 struct Entry {
     database: Arc<Database>,
     connections: usize,
+    name: Option<String>,
+}
+
+impl Entry {
+    /// Refuses what another connection has opened otherwise.
+    fn check(&self, path: &Path, parameters: &Parameters) -> Result<()> {
+        if parameters.name.is_some() && parameters.name != self.name {
+            let found = self.name.as_deref().unwrap_or("without a name");
+            return Err(VfsError::Parameter {
+                parameter: "name".to_owned(),
+                reason: format!("another connection has the database open as '{found}'"),
+            });
+        }
+        let named = data_paths(path, parameters)?;
+        let files = self.database.files();
+        let found = files.iter().filter(|file| !file.is_log);
+        let found: Vec<_> = found.map(|file| file.spec.path.as_path()).collect();
+        match named.len() > 1 && named != found {
+            true => Err(not_those_files(named.len(), found.len())),
+            false => Ok(()),
+        }
+    }
 }
 
 impl PathDatabases {
     /// All databases use the buffer pool of `instance`.
     pub fn new(instance: Arc<Instance>) -> Arc<Self> {
+        Self::of(OnceLock::from(instance))
+    }
+
+    /// All databases share a buffer pool that the first of them makes.
+    pub fn on_demand() -> Arc<Self> {
+        Self::of(OnceLock::new())
+    }
+
+    fn of(instance: OnceLock<Arc<Instance>>) -> Arc<Self> {
         Arc::new(Self {
             instance,
             open: Mutex::default(),
             watch: OnceLock::new(),
         })
+    }
+
+    /// The instance; made with a pool of this size if there is none yet. Called under the lock of the open databases.
+    fn instance(&self, pool: Option<&str>) -> Result<&Arc<Instance>> {
+        let refuse = |reason: String| VfsError::Parameter {
+            parameter: "pool".to_owned(),
+            reason,
+        };
+        let pages = match pool {
+            None => None,
+            Some(text) => {
+                let bytes = parse_bytes(text).filter(|bytes| (POOL_BYTES).contains(bytes));
+                let bytes = bytes.ok_or_else(|| {
+                    refuse(format!(
+                        "'{text}' is no size between {} and {}, such as 512MB",
+                        Bytes(*POOL_BYTES.start()),
+                        Bytes(*POOL_BYTES.end())
+                    ))
+                })?;
+                Some(bytes / PAGE_BYTES as u64)
+            }
+        };
+        if let Some(instance) = self.instance.get() {
+            return match pages {
+                Some(pages) if pages != instance.pool_pages() => Err(refuse(format!(
+                    "the databases of this process share a pool of {}, which the first one made",
+                    Bytes(instance.pool_pages() * PAGE_BYTES as u64)
+                ))),
+                _ => Ok(instance),
+            };
+        }
+        let defaults = InstanceOptions::default();
+        let options = InstanceOptions {
+            pool_pages: pages.unwrap_or(defaults.pool_pages),
+            ..defaults
+        };
+        let made = Instance::new(options, Arc::new(RealFileSystem))?;
+        Ok(self.instance.get_or_init(|| made))
     }
 
     /// Tells `watch` of the databases that open and close from now on. There can be one.
@@ -88,6 +172,7 @@ impl PathDatabases {
         Some(Held {
             databases: Arc::clone(self),
             database: Arc::clone(&entry.database),
+            name: entry.name.clone(),
         })
     }
 
@@ -100,24 +185,28 @@ impl PathDatabases {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a database whose files may still be locked briefly by another thread.
-    fn open_unlocked(&self, request: &OpenDatabase) -> Result<Arc<Database>> {
-        for _ in 0..LOCK_ATTEMPTS {
-            match self.instance.open_database(request) {
-                Err(error) if is_locked(&error) => std::thread::sleep(LOCK_PAUSE),
-                outcome => return Ok(outcome?),
-            }
-        }
-        Ok(self.instance.open_database(request)?)
-    }
-
-    fn open_files(&self, path: &Path, missing: IfMissing) -> Result<Arc<Database>> {
+    fn open_files(
+        &self,
+        path: &Path,
+        missing: IfMissing,
+        parameters: &Parameters,
+    ) -> Result<Arc<Database>> {
+        let instance = self.instance(parameters.pool.as_deref())?;
         let log = log_path(path);
-        let name = path.display().to_string();
+        let shown = path.display().to_string();
+        let name = parameters.name.as_ref().unwrap_or(&shown);
+        let data = data_paths(path, parameters)?;
         if log.exists() || complete_creation(&log)? {
-            let mut request = OpenDatabase::new(&name, log);
-            request.data_paths = vec![path.to_owned()];
-            return self.open_unlocked(&request);
+            let identity = LogIdentity::of(&RealFileSystem, &log)?;
+            // A damaged log is refused by the opening.
+            let listed = identity.map_or(1, |found| found.data_paths.len());
+            let mut request = OpenDatabase::new(name, log);
+            if data.len() == listed {
+                request.data_paths = data;
+            } else if data.len() > 1 {
+                return Err(not_those_files(data.len(), listed));
+            }
+            return open_unlocked(instance, &request);
         }
         let path = path.to_owned();
         if path.exists() {
@@ -126,9 +215,58 @@ impl PathDatabases {
         if missing == IfMissing::Fail {
             return Err(VfsError::NotFound { path });
         }
-        let request = CreateDatabase::new(&name, path, log);
-        Ok(self.instance.create_database(&request)?)
+        let mut request = CreateDatabase::new(name, path, log);
+        for (path, number) in data.into_iter().zip(1..).skip(1) {
+            let logical = format!("{name}_{number}");
+            request.data_files.push(FileSpec::data(&logical, path));
+        }
+        Ok(instance.create_database(&request)?)
     }
+}
+
+/// Opens a database whose files may still be locked briefly by another thread.
+fn open_unlocked(instance: &Instance, request: &OpenDatabase) -> Result<Arc<Database>> {
+    for _ in 0..LOCK_ATTEMPTS {
+        match instance.open_database(request) {
+            Err(error) if is_locked(&error) => std::thread::sleep(LOCK_PAUSE),
+            outcome => return Ok(outcome?),
+        }
+    }
+    Ok(instance.open_database(request)?)
+}
+
+/// All data files that a URI names, the first being the database's own name.
+fn data_paths(path: &Path, parameters: &Parameters) -> Result<Vec<PathBuf>> {
+    let mut paths = vec![path.to_owned()];
+    for (name, number) in parameters.data.iter().zip(2..) {
+        let found = full_path(Path::new(name)).map_err(|error| VfsError::Parameter {
+            parameter: format!("data{number}"),
+            reason: format!("'{name}': {error}"),
+        })?;
+        paths.push(found);
+    }
+    Ok(paths)
+}
+
+fn not_those_files(named: usize, found: usize) -> VfsError {
+    VfsError::Parameter {
+        parameter: "data2".to_owned(),
+        reason: format!(
+            "{named} data files are named, but the database has {found}; leave them out, unless they were moved"
+        ),
+    }
+}
+
+/// A file may be reachable by several paths; all of them lead to the same one.
+fn full_path(path: &Path) -> std::io::Result<PathBuf> {
+    if let Ok(full) = path.canonicalize() {
+        return Ok(full);
+    }
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder.canonicalize(),
+        _ => std::env::current_dir(),
+    };
+    Ok(folder?.join(path.file_name().unwrap_or_default()))
 }
 
 fn is_locked(error: &EngineError) -> bool {
@@ -144,24 +282,11 @@ pub fn log_path(path: &Path) -> PathBuf {
 
 impl Databases for Arc<PathDatabases> {
     fn full_name(&self, name: &str) -> Result<String> {
-        let path = Path::new(name);
-        let fail = |error: std::io::Error| VfsError::Io {
+        let full = full_path(Path::new(name)).map_err(|error| VfsError::Io {
             action: "find the folder of",
-            path: path.to_owned(),
+            path: PathBuf::from(name),
             reason: error.to_string(),
-        };
-        // A file may be reachable by several paths; all of them must lead to the same entry.
-        let full = match path.canonicalize() {
-            Ok(full) => full,
-            Err(_) => {
-                let folder = match path.parent() {
-                    Some(folder) if folder != Path::new("") => folder.canonicalize(),
-                    _ => std::env::current_dir(),
-                };
-                let file = path.file_name().unwrap_or_default();
-                folder.map_err(fail)?.join(file)
-            }
-        };
+        })?;
         Ok(full.to_string_lossy().into_owned())
     }
 
@@ -169,18 +294,26 @@ impl Databases for Arc<PathDatabases> {
         log_path(Path::new(full_name)).exists()
     }
 
-    fn open(&self, full_name: &str, missing: IfMissing) -> Result<Arc<Database>> {
+    fn open(
+        &self,
+        full_name: &str,
+        missing: IfMissing,
+        parameters: &Parameters,
+    ) -> Result<Arc<Database>> {
         let path = Path::new(full_name);
         let mut map = self.map();
         if let Some(entry) = map.get_mut(path) {
+            self.instance(parameters.pool.as_deref())?;
+            entry.check(path, parameters)?;
             entry.connections += 1;
             return Ok(Arc::clone(&entry.database));
         }
         // Under the lock: a second connection waits until recovery is done, and shares its result.
-        let database = self.open_files(path, missing)?;
+        let database = self.open_files(path, missing, parameters)?;
         let entry = Entry {
             database: Arc::clone(&database),
             connections: 1,
+            name: parameters.name.clone(),
         };
         map.insert(path.to_owned(), entry);
         if let Some(watch) = self.watch.get() {

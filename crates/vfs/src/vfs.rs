@@ -19,7 +19,7 @@ use windlass_engine::Database;
 
 use crate::abi::{self, File, Symbol, Vfs};
 use crate::connection::Connection;
-use crate::context::{Context, Databases, IfMissing};
+use crate::context::{Context, Databases, IfMissing, Parameters};
 use crate::error::{Result, VfsError};
 use crate::file::{self, DatabaseFile};
 use crate::journal::{self, JournalFile};
@@ -28,6 +28,9 @@ use crate::raw;
 
 /// Maximum length of the name of a database, and of its journal, including the terminating zero.
 const PATH_BYTES_MAX: c_int = 1024;
+
+/// Data files of a database.
+const DATA_FILES_MAX: usize = 1000;
 
 /// Registers a VFS under `name`. It stays for the rest of the process.
 ///
@@ -114,24 +117,30 @@ unsafe extern "C" fn open(
         return abi::OK;
     }
     match text {
-        Some(name) if flags & abi::OPEN_MAIN_DB != 0 => match open_database(context, name, flags) {
-            Ok(database) => {
-                let connection = Connection::new(context.snapshots_of(database));
-                // SAFETY: SQLite gives memory of `file_bytes`, enough for a database.
-                unsafe { file::open(file, connection, context) };
-                // With this flag SQLite keeps the rollback journal in memory.
-                // SAFETY: null or a place for the flags in force.
-                if let Some(out_flags) = unsafe { out_flags.as_mut() } {
-                    *out_flags = flags | abi::OPEN_MEMORY;
+        Some(text) if flags & abi::OPEN_MAIN_DB != 0 => {
+            // SAFETY: the name is that of a main database.
+            let parameters = unsafe { parameters(context, name) };
+            let database =
+                parameters.and_then(|parameters| open_database(context, text, flags, &parameters));
+            match database {
+                Ok(database) => {
+                    let connection = Connection::new(context.snapshots_of(database));
+                    // SAFETY: SQLite gives memory of `file_bytes`, enough for a database.
+                    unsafe { file::open(file, connection, context) };
+                    // With this flag SQLite keeps the rollback journal in memory.
+                    // SAFETY: null or a place for the flags in force.
+                    if let Some(out_flags) = unsafe { out_flags.as_mut() } {
+                        *out_flags = flags | abi::OPEN_MEMORY;
+                    }
+                    abi::OK
                 }
-                abi::OK
+                Err(error) => {
+                    let code = error.code(abi::CANTOPEN);
+                    context.library.log(code, &error.to_string());
+                    code
+                }
             }
-            Err(error) => {
-                let code = error.code(abi::CANTOPEN);
-                context.library.log(code, &error.to_string());
-                code
-            }
-        },
+        }
         // A super-journal must have a path: the journals of plain databases contain it, and whoever
         // opens them after a crash must find it. With databases under names there is none.
         Some(name) if !name.starts_with('/') => abi::CANTOPEN,
@@ -143,12 +152,41 @@ unsafe extern "C" fn open(
     }
 }
 
-fn open_database(context: &Context, name: &str, flags: c_int) -> Result<Arc<Database>> {
+/// What the URI says.
+///
+/// # Safety
+/// `name` is the one that SQLite passes for a main database.
+unsafe fn parameters(context: &Context, name: *const c_char) -> Result<Parameters> {
+    // SAFETY: as the caller promises.
+    let parameter = |key: &str| unsafe { context.library.parameter(name, key) };
+    let mut data = Vec::new();
+    while let Some(file) = parameter(&format!("data{}", data.len() + 2)) {
+        if data.len() + 2 > DATA_FILES_MAX {
+            return Err(VfsError::Parameter {
+                parameter: format!("data{}", data.len() + 2),
+                reason: format!("a database has at most {DATA_FILES_MAX} data files"),
+            });
+        }
+        data.push(file);
+    }
+    Ok(Parameters {
+        pool: parameter("pool"),
+        name: parameter("name"),
+        data,
+    })
+}
+
+fn open_database(
+    context: &Context,
+    name: &str,
+    flags: c_int,
+    parameters: &Parameters,
+) -> Result<Arc<Database>> {
     let missing = match flags & abi::OPEN_CREATE {
         0 => IfMissing::Fail,
         _ => IfMissing::Create,
     };
-    let database = context.databases.open(name, missing)?;
+    let database = context.databases.open(name, missing, parameters)?;
     match check_page_size(&database) {
         Ok(()) => Ok(database),
         Err(error) => {
