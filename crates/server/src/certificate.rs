@@ -49,6 +49,8 @@ pub(crate) struct Certificate {
     pub(crate) in_packets: Arc<ServerConfig>,
     /// For TDS 8.0.
     pub(crate) strict: Arc<ServerConfig>,
+    /// For the page.
+    pub(crate) page: Arc<ServerConfig>,
 }
 
 impl Certificate {
@@ -74,10 +76,13 @@ impl Certificate {
                 .map_err(|error| failed(&files.certificate, error.to_string()))
         };
         let mut strict = config(&[&version::TLS13, &version::TLS12])?;
+        let mut page = strict.clone();
         strict.alpn_protocols = vec![b"tds/8.0".to_vec()];
+        page.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self {
             in_packets: Arc::new(config(&[&version::TLS12])?),
             strict: Arc::new(strict),
+            page: Arc::new(page),
         })
     }
 }

@@ -25,10 +25,6 @@ pub enum Error {
         "without TLS only a loopback address is allowed, and {address} is none: everybody on the way could read the passwords"
     )]
     Unprotected { address: SocketAddr },
-    #[error(
-        "the page is shown on loopback addresses only, and {address} is none: it has no login yet; use a tunnel"
-    )]
-    PageNotOnLoopback { address: SocketAddr },
     #[error("the page cannot be served: {0}")]
     Runtime(io::Error),
 }

@@ -54,6 +54,11 @@ impl Shared {
         self.instance.open().map_err(io::Error::other)
     }
 
+    pub(crate) fn certificate(&self) -> Certificate {
+        let held = self.certificate.read();
+        held.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(crate) fn set_certificate(&self, certificate: Certificate) {
         let mut held = self
             .certificate
@@ -130,11 +135,6 @@ impl std::ops::Deref for Context {
 }
 
 impl Context {
-    pub(crate) fn certificate(&self) -> Certificate {
-        let held = self.certificate.read();
-        held.unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     /// The client has logged in.
     pub(crate) fn logged_in(&self) {
         let mut knocks = self

@@ -34,7 +34,8 @@ pub(crate) struct ServeArguments {
     /// Address and port for TDS; repeat for several. Port 0 picks a free one and says which
     #[arg(long, value_name = "ADDRESS", default_value = TDS_DEFAULT)]
     pub(crate) tds: Vec<SocketAddr>,
-    /// Address and port of the page to look at, on loopback; repeat for several. Port 0 picks a free one
+    /// Address and port of the page to look at; repeat for several. Port 0 picks a free one. On other addresses than
+    /// loopback it speaks TLS and asks for a login
     #[arg(long, value_name = "ADDRESS", default_value = HTTP_DEFAULT)]
     pub(crate) http: Vec<SocketAddr>,
     /// Serve no page

@@ -175,7 +175,11 @@ fn announce(server: &Server) {
         result_line(&format!("listening on {address} (TDS)"));
     }
     for address in &addresses.http {
-        result_line(&format!("listening on http://{address}/ (page)"));
+        let scheme = match address.ip().is_loopback() {
+            true => "http",
+            false => "https",
+        };
+        result_line(&format!("listening on {scheme}://{address}/ (page)"));
     }
     result_line(&format!(
         "listening on {} (this user, without a password)",

@@ -1,10 +1,10 @@
 //! `windlass jobs`: what ran, what runs, and what comes.
 
 use clap::{Args, Subcommand};
-use windlass_catalog::{
-    ActivityRecord, AgentTables, Error as CatalogError, HistoryRecord, JobRecord, ServerRecord,
-};
+use jiff::civil::DateTime;
+use windlass_catalog::{AgentTables, Error as CatalogError, HistoryRecord, JobRecord};
 use windlass_instance::agent::{is_running, schedule};
+use windlass_instance::overview::jobs::{self, JobState};
 use windlass_instance::{Column, ColumnType, ResultSet, Value};
 
 use crate::args::Common;
@@ -69,35 +69,22 @@ fn text(name: &str, length: u16) -> Column {
     Column::new(name, ColumnType::NVarChar(length))
 }
 
-/// The moment that two numbers of SQL Server Agent mean; NULL for none.
-fn moment(date: i64, time: i64) -> Value {
-    match (schedule::date(date), schedule::time(time)) {
-        (Some(date), Some(time)) => Value::DateTime(date.to_datetime(time)),
-        _ => Value::Null,
-    }
-}
-
-fn outcome(status: i64) -> &'static str {
-    match status {
-        0 => "failed",
-        1 => "succeeded",
-        2 => "retried",
-        3 => "cancelled",
-        _ => "unknown",
-    }
-}
-
 /// One row for each job.
 fn list(tables: AgentTables<'_>, agent_runs: bool) -> Result<ResultSet, CatalogError> {
-    let activity = tables.activity()?;
-    let mut rows = Vec::new();
-    for job in tables.jobs()? {
-        let own = activity
-            .iter()
-            .find(|activity| activity.job_id == job.job_id);
-        let own = own.filter(|_| agent_runs);
-        rows.push(row(tables, &job, own)?);
-    }
+    let moment = |at: Option<DateTime>| at.map_or(Value::Null, Value::DateTime);
+    let row = |job: &JobState| {
+        let last = job.last_run;
+        vec![
+            Value::text(&job.name),
+            Value::Bit(job.is_enabled),
+            moment(last.and_then(|last| last.started)),
+            last.map_or(Value::Null, |last| Value::text(last.outcome)),
+            last.map_or(Value::Null, |last| Value::Integer(last.seconds)),
+            moment(job.next_run),
+            Value::optional_text(job.running.as_deref()),
+            Value::optional_text(job.message.as_deref()),
+        ]
+    };
     Ok(ResultSet {
         columns: vec![
             text("job", 128),
@@ -109,60 +96,8 @@ fn list(tables: AgentTables<'_>, agent_runs: bool) -> Result<ResultSet, CatalogE
             text("running", 300),
             text("message", 4000),
         ],
-        rows,
+        rows: jobs::list(tables, agent_runs)?.iter().map(row).collect(),
     })
-}
-
-fn row(
-    tables: AgentTables<'_>,
-    job: &JobRecord,
-    activity: Option<&ActivityRecord>,
-) -> Result<Vec<Value>, CatalogError> {
-    let server = tables.server(&job.job_id)?;
-    let ran = server.as_ref().filter(|server| server.last_run_date > 0);
-    let of_ran = |value: fn(&ServerRecord) -> Value| ran.map_or(Value::Null, value);
-    let links = tables.links_of_job(&job.job_id)?;
-    let next = links
-        .iter()
-        .filter(|link| link.next_run.is_some())
-        .min_by_key(|link| link.next_run);
-    let message = match &server {
-        None => Value::text("not run by any server: sp_add_jobserver is missing"),
-        Some(server) => Value::optional_text(server.last_outcome_message.as_deref()),
-    };
-    Ok(vec![
-        Value::text(&job.name),
-        Value::Bit(job.enabled),
-        of_ran(|server| moment(server.last_run_date, server.last_run_time)),
-        of_ran(|server| Value::text(outcome(server.last_run_outcome))),
-        of_ran(|server| Value::Integer(schedule::duration_seconds(server.last_run_duration))),
-        next.map_or(Value::Null, |next| {
-            moment(next.next_run_date, next.next_run_time)
-        }),
-        match activity {
-            Some(activity) => running(tables, activity)?,
-            None => Value::Null,
-        },
-        message,
-    ])
-}
-
-/// The step that runs, and since when the job does; NULL if it does not.
-fn running(tables: AgentTables<'_>, activity: &ActivityRecord) -> Result<Value, CatalogError> {
-    let (Some(since), None) = (
-        &activity.start_execution_date,
-        &activity.stop_execution_date,
-    ) else {
-        return Ok(Value::Null);
-    };
-    let steps = tables.steps(&activity.job_id)?;
-    let step = steps
-        .iter()
-        .find(|step| Some(step.step_id) == activity.last_executed_step_id);
-    Ok(Value::Text(match step {
-        Some(step) => format!("step {} ({}), since {since}", step.step_id, step.step_name),
-        None => format!("since {since}"),
-    }))
 }
 
 /// The history, the newest last.
@@ -181,11 +116,11 @@ fn history(
     };
     let rows = found.iter().map(|record| {
         vec![
-            moment(record.run_date, record.run_time),
+            jobs::moment(record.run_date, record.run_time).map_or(Value::Null, Value::DateTime),
             name(record),
             Value::Integer(record.step_id),
             Value::text(&record.step_name),
-            Value::text(outcome(record.run_status)),
+            Value::text(jobs::outcome(record.run_status)),
             Value::Integer(schedule::duration_seconds(record.run_duration)),
             Value::Integer(record.retries_attempted),
             Value::text(&record.message),

@@ -102,6 +102,11 @@ impl Principal {
         self.login.is_none() && !self.is_unlimited()
     }
 
+    /// Whether the history, and the catalog views, are shown to it.
+    pub fn may_read_history(&self) -> bool {
+        self.may(Right::History)
+    }
+
     pub(crate) fn may(&self, right: Right) -> bool {
         let is_possible = right != Right::Machine || !self.is_remote;
         is_possible && self.roles.iter().any(|role| role.grants(right))

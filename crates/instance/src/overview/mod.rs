@@ -8,6 +8,7 @@
 //! | [`figures`], [`tables`], [`charts`], [`media`] | the same for people, as parts of a page |
 //! | [`history`] | the backups with the state of their media |
 //! | [`metrics`] | the same for Prometheus |
+//! | [`jobs`] | what ran last, what runs, what comes |
 //! | `now` | what runs now |
 //!
 //! Neighbours: [`crate::standing`] tells what can be restored; `windlass report`, `history`, `check` and
@@ -17,6 +18,7 @@ pub mod charts;
 mod exposure;
 pub mod figures;
 pub mod history;
+pub mod jobs;
 pub mod media;
 pub mod metrics;
 mod now;

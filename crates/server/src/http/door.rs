@@ -4,9 +4,11 @@
 //! to this address, but it may not read the answers, unless its own name is made to point here (DNS rebinding).
 //! Then the header Host has that name, and the request is refused.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::Request;
+use axum::Extension;
+use axum::extract::{Request, State};
 use axum::http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HOST, REFERRER_POLICY,
     TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
@@ -16,6 +18,9 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
+use super::login::{self, Visitor};
+use super::route::Web;
+
 /// Time for the making of an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 
@@ -23,8 +28,18 @@ const ANSWER_TIME: Duration = Duration::from_secs(30);
 const POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// Refuses a request, or has it answered.
-pub(super) async fn keeper(request: Request, next: Next) -> Response {
-    let mut answer = match refusal(&request) {
+pub(super) async fn keeper(
+    State(web): State<Arc<Web>>,
+    Extension(visitor): Extension<Visitor>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let refused = match refusal(&request, visitor) {
+        Some(refused) => Some(refused),
+        None if visitor.must_log_in => login::refusal(&web, visitor, request.headers()).await,
+        None => None,
+    };
+    let mut answer = match refused {
         Some(refused) => refused,
         None => match tokio::time::timeout(ANSWER_TIME, next.run(request)).await {
             Ok(answer) => answer,
@@ -39,7 +54,7 @@ pub(super) async fn keeper(request: Request, next: Next) -> Response {
 }
 
 /// Why a request is not answered.
-fn refusal(request: &Request) -> Option<Response> {
+fn refusal(request: &Request, visitor: Visitor) -> Option<Response> {
     let headers = request.headers();
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut refused = refuse(
@@ -50,7 +65,8 @@ fn refusal(request: &Request) -> Option<Response> {
         refused.headers_mut().insert(ALLOW, allowed);
         return Some(refused);
     }
-    if !is_own_host(request.uri(), headers) {
+    // A site whose name is made to point here has no password for that name.
+    if !visitor.must_log_in && !is_own_host(request.uri(), headers) {
         return Some(refuse(
             StatusCode::FORBIDDEN,
             "this address answers only to localhost, 127.0.0.1 and [::1]",

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `serve` | sockets, connections, the end |
 //! | `door` | which requests are answered, and the headers of every answer |
+//! | `login` | who may look from elsewhere |
 //! | `route` | the addresses, and what each one reads |
 //! | `live` | the running requests as server-sent events |
 //! | `page` | the page, `running` and `engine` its parts that are about now |
@@ -15,11 +16,13 @@
 //!    runs on it: that is what `route::read` is for.
 //! 2. Only GET and HEAD are answered. A page of another site cannot read an answer, not even by a name of its own
 //!    for this address.
-//! 3. Only loopback addresses are listened on: nobody logs in.
+//! 3. On other addresses than loopback only TLS is spoken, and every request brings the password of a login that may
+//!    read the history.
 
 mod door;
 mod engine;
 mod live;
+mod login;
 mod page;
 mod route;
 mod running;

@@ -7,9 +7,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value as Json;
 use windlass_base::Moment;
 use windlass_catalog::Error;
-use windlass_instance::Instance;
-use windlass_instance::overview::{Subjects, charts, figures, media, tables};
+use windlass_instance::overview::jobs::JobState;
+use windlass_instance::overview::{Subjects, charts, figures, jobs, media, tables};
 use windlass_instance::presence::Looker;
+use windlass_instance::{Instance, agent};
 use windlass_report::{Cell, Column, Fact, Row, Section, Table, html as parts};
 
 use super::route::with_subjects;
@@ -48,6 +49,7 @@ pub(super) fn of(instance: &Instance, rpo_minutes: i64, nonce: &str) -> Result<S
     let engines = engine::section(&instance.engines_now());
     let before_media = sections.len().saturating_sub(1);
     sections.splice(before_media..before_media, engines);
+    sections.push(jobs_of(instance)?);
     sections.push(sessions(&instance.sessions_now()));
     let content = html! {
         header {
@@ -173,6 +175,32 @@ fn media_of(subjects: &Subjects<'_>, looker: &mut Looker) -> Section {
     }
 }
 
+fn jobs_of(instance: &Instance) -> Result<Section, Error> {
+    let listed = jobs_now(instance)?;
+    let runs = match instance.folder().is_some_and(agent::is_running) {
+        true => Vec::new(),
+        false => vec!["No server runs the jobs of this instance now.".to_owned()],
+    };
+    Ok(Section {
+        heading: "Jobs".to_owned(),
+        text: match listed.is_empty() {
+            true => vec!["There is no job: sp_add_job makes one.".to_owned()],
+            false => runs,
+        },
+        tables: match listed.is_empty() {
+            true => Vec::new(),
+            false => vec![jobs::table(&listed).without_empty_columns()],
+        },
+        ..Section::default()
+    })
+}
+
+/// The jobs of an instance.
+pub(super) fn jobs_now(instance: &Instance) -> Result<Vec<JobState>, Error> {
+    let agent_runs = instance.folder().is_some_and(agent::is_running);
+    jobs::list(instance.catalog().agent(), agent_runs)
+}
+
 fn sessions(sessions: &Json) -> Section {
     let all = sessions.as_array().map(Vec::as_slice).unwrap_or_default();
     let row = |session: &Json| {
@@ -231,6 +259,7 @@ fn foot() -> Markup {
         "api/databases",
         "api/requests",
         "api/history?last=100",
+        "api/jobs",
         "api/sessions",
     ];
     html! {

@@ -12,13 +12,14 @@ use serde_json::Value as Json;
 use windlass_base::visible::json_escaped;
 use windlass_base::{Guid, Moment};
 use windlass_instance::Instance;
-use windlass_instance::overview::{Subjects, history, metrics, tables};
+use windlass_instance::overview::{Subjects, history, jobs, metrics, tables};
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{in_zone_of_now, standings, tell_apart};
 
 use super::door::{keeper, refuse};
 use super::live::{self, Live};
+use super::login::Logins;
 use super::page;
 use crate::listen::Shared;
 
@@ -32,6 +33,7 @@ pub(super) struct Web {
     pub(super) shared: Arc<Shared>,
     pub(super) rpo_minutes: i64,
     pub(super) live: Live,
+    pub(super) logins: Logins,
 }
 
 type Failed = windlass_catalog::Error;
@@ -47,8 +49,9 @@ pub(super) fn answers(web: &Arc<Web>) -> Router {
         .route("/api/requests", get(requests))
         .route("/api/history", get(backups))
         .route("/api/sessions", get(sessions))
+        .route("/api/jobs", get(jobs_listed))
         .fallback(async || refuse(StatusCode::NOT_FOUND, "there is nothing at this address"))
-        .layer(middleware::from_fn(keeper))
+        .layer(middleware::from_fn_with_state(Arc::clone(web), keeper))
         .with_state(Arc::clone(web))
 }
 
@@ -141,6 +144,13 @@ async fn sessions(State(web): State<Arc<Web>>) -> Result<Response, Response> {
     Ok(json(
         &read(&web, |instance| Ok(instance.sessions_now())).await?,
     ))
+}
+
+async fn jobs_listed(State(web): State<Arc<Web>>) -> Result<Response, Response> {
+    let made = read(&web, |instance| {
+        Ok(jobs::to_json(&page::jobs_now(instance)?))
+    });
+    Ok(json(&made.await?))
 }
 
 async fn backups(

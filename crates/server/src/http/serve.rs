@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener as Socket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1::Builder;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -13,9 +13,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::TlsAcceptor;
 
 use super::HttpOptions;
 use super::live::Live;
+use super::login::{Logins, Visitor};
 use super::route::{self, Web};
 use crate::Error;
 use crate::listen::Shared;
@@ -48,11 +50,8 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// Starts to answer. Only this machine may look: nobody logs in.
+    /// Starts to answer. On loopback nobody logs in; on other addresses everybody does, over TLS.
     pub(crate) fn start(shared: &Arc<Shared>, options: &HttpOptions) -> Result<Self, Error> {
-        if let Some(address) = options.addresses.iter().find(|one| !one.ip().is_loopback()) {
-            return Err(Error::PageNotOnLoopback { address: *address });
-        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(TALKERS)
             .max_blocking_threads(READERS)
@@ -66,6 +65,7 @@ impl Http {
             shared: Arc::clone(shared),
             rpo_minutes: options.rpo_minutes,
             live,
+            logins: Logins::new(),
         });
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let mut addresses = Vec::new();
@@ -76,8 +76,12 @@ impl Http {
             };
             let listener = bind(*address, &runtime).map_err(fails)?;
             addresses.push(listener.local_addr().map_err(fails)?);
-            let answers = route::answers(&web);
-            runtime.spawn(accept(listener, answers, Arc::clone(&places)));
+            let entrance = Entrance {
+                answers: route::answers(&web),
+                places: Arc::clone(&places),
+                shared: (!address.ip().is_loopback()).then(|| Arc::clone(shared)),
+            };
+            runtime.spawn(accept(listener, entrance));
         }
         Ok(Self { addresses, runtime })
     }
@@ -95,10 +99,19 @@ fn bind(address: SocketAddr, runtime: &Runtime) -> io::Result<TcpListener> {
     TcpListener::from_std(socket)
 }
 
-async fn accept(listener: TcpListener, answers: Router, places: Arc<Semaphore>) {
+/// What the connections to one address have in common.
+#[derive(Clone)]
+struct Entrance {
+    answers: Router,
+    places: Arc<Semaphore>,
+    /// For its certificate, where TLS is spoken.
+    shared: Option<Arc<Shared>>,
+}
+
+async fn accept(listener: TcpListener, entrance: Entrance) {
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a browser could not be accepted");
                 tokio::time::sleep(AFTER_FAILURE).await;
@@ -106,7 +119,7 @@ async fn accept(listener: TcpListener, answers: Router, places: Arc<Semaphore>) 
             }
         };
         // One that is one too many is closed at once: nothing waits in memory.
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+        let Ok(place) = Arc::clone(&entrance.places).try_acquire_owned() else {
             tracing::warn!("a browser was turned away: there are too many connections");
             continue;
         };
@@ -114,7 +127,24 @@ async fn accept(listener: TcpListener, answers: Router, places: Arc<Semaphore>) 
             tracing::info!(%error, "a browser was gone at once");
             continue;
         }
-        tokio::spawn(converse(stream, answers.clone(), place));
+        let visitor = Visitor {
+            peer: peer.ip(),
+            must_log_in: entrance.shared.is_some(),
+        };
+        let answers = entrance.answers.clone().layer(Extension(visitor));
+        match &entrance.shared {
+            None => drop(tokio::spawn(converse(stream, answers, place))),
+            Some(shared) => {
+                let acceptor = TlsAcceptor::from(shared.certificate().page);
+                drop(tokio::spawn(async move {
+                    match tokio::time::timeout(HEAD_TIME, acceptor.accept(stream)).await {
+                        Ok(Ok(stream)) => converse(stream, answers, place).await,
+                        Ok(Err(error)) => tracing::debug!(%error, "a browser did not encrypt"),
+                        Err(_) => tracing::debug!("a browser took too long to encrypt"),
+                    }
+                }));
+            }
+        }
     }
 }
 
