@@ -45,7 +45,7 @@ const fn program(name: &'static str, shows: &'static str, filter: &'static str) 
     }
 }
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     library(
         "engine-kills",
         "the page engine keeps acknowledged commits through 300 kills",
@@ -103,6 +103,11 @@ const PARTS: [Part; 11] = [
         "engine",
         "100 killed backups, restores and page restores of the page engine",
         "engine::slow_",
+    ),
+    program(
+        "server-kills",
+        "100 killed servers lose no acknowledged commit, and their backups verify",
+        "server::slow_",
     ),
     program(
         "memory",

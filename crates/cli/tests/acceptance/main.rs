@@ -15,5 +15,6 @@ mod databases;
 mod disk;
 mod engine;
 mod memory;
+mod server;
 mod support;
 mod writers;

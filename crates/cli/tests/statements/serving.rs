@@ -55,6 +55,11 @@ impl Served {
         rustix::process::kill_process(pid, signal).expect("it is there");
     }
 
+    /// Its number among the processes.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends the server as a service manager does.
     pub(crate) fn stop(mut self) -> Option<i32> {
         self.signal(rustix::process::Signal::TERM);

@@ -219,21 +219,92 @@ fn other_names_other_sites_and_changes_are_refused() {
     assert_eq!(status("GET", "/", &many), 431);
 }
 
+/// Asks with curl, over TLS, with the made authority; the status and the body.
+fn ask_with_tls(place: &Place, port: u16, path: &str, login: &[&str]) -> (String, String) {
+    let run = std::process::Command::new("curl")
+        .args(["--silent", "--show-error", "--max-time", "30", "--cacert"])
+        .arg(place.path("instance/server-ca.pem"))
+        .args(["--write-out", "\n%{http_code}"])
+        .args(login)
+        .arg(format!("https://localhost:{port}{path}"))
+        .output()
+        .expect("curl runs");
+    let text = String::from_utf8_lossy(&run.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&run.stderr);
+    let (body, status) = text.rsplit_once('\n').unwrap_or(("", &text));
+    assert!(!status.is_empty(), "{errors}");
+    (status.to_owned(), body.to_owned())
+}
+
 #[test]
-fn the_page_is_for_this_machine_only() {
+fn from_elsewhere_the_page_asks_for_a_login_over_tls() {
     let place = Place::new();
-    let instance = place.text("instance");
-    let run = place.run(&[
-        "serve",
-        "--instance",
-        &instance,
-        "--tds",
-        "127.0.0.1:0",
-        "--http",
-        "0.0.0.0:0",
-    ]);
-    assert_eq!(run.code, Some(1));
-    assert!(run.err.contains("loopback addresses only"), "{}", run.err);
+    make(&place);
+    sql(
+        &place,
+        "CREATE LOGIN reader WITH PASSWORD = 'reads the history';
+         ALTER SERVER ROLE history_reader ADD MEMBER reader;
+         CREATE LOGIN nobody WITH PASSWORD = 'may do nothing'",
+    );
+    let server = Served::start(&place, &["--http", "0.0.0.0:0"]);
+    let status = |path: &str, login: &[&str]| ask_with_tls(&place, server.page, path, login).0;
+    assert_eq!(status("/", &[]), "401");
+    assert_eq!(status("/healthz", &["-u", "reader:wrong"]), "401");
+    assert_eq!(status("/metrics", &["-u", "nobody:may do nothing"]), "403");
+    let reader = ["-u", "reader:reads the history"];
+    for path in ["/", "/metrics", "/api/jobs", "/api/databases"] {
+        assert_eq!(status(path, &reader), "200", "{path}");
+    }
+    // A password that was right is remembered only as long as it is right.
+    sql(
+        &place,
+        "ALTER LOGIN reader WITH PASSWORD = 'something else'",
+    );
+    assert_eq!(status("/", &reader), "401");
+    let changed = ["-u", "reader:something else"];
+    assert_eq!(status("/", &changed), "200");
+    sql(&place, "ALTER LOGIN reader DISABLE");
+    assert_eq!(status("/", &changed), "401");
+    // Without TLS there is nothing.
+    let mut plain = connect(server.page);
+    plain
+        .write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .expect("it listens");
+    let mut answer = Vec::new();
+    // It may be cut off.
+    let _ended = plain.read_to_end(&mut answer);
+    assert!(!String::from_utf8_lossy(&answer).contains("HTTP/1.1"));
+}
+
+#[test]
+fn the_page_shows_the_jobs() {
+    let place = Place::new();
+    make(&place);
+    sql(
+        &place,
+        "EXEC msdb.dbo.sp_add_job @job_name = 'nightly <b>';
+         EXEC msdb.dbo.sp_add_jobstep @job_name = 'nightly <b>', @step_name = 'say', @command = 'PRINT 1';
+         EXEC msdb.dbo.sp_add_jobschedule @job_name = 'nightly <b>', @name = 'at two', @freq_type = 4,
+              @freq_interval = 1, @active_start_time = 20000;
+         EXEC msdb.dbo.sp_add_jobserver @job_name = 'nightly <b>'",
+    );
+    let server = serve(&place);
+    let jobs = json(server.page, "/api/jobs");
+    assert_eq!(jobs[0]["job"], "nightly <b>");
+    let next = jobs[0]["next_run"].as_str().expect("it is scheduled");
+    assert!(next.ends_with("T02:00:00"), "{next}");
+    let page = get(server.page, "/").body;
+    assert!(page.contains("nightly &lt;b&gt;"));
+    sql(
+        &place,
+        "EXEC msdb.dbo.sp_start_job @job_name = 'nightly <b>'",
+    );
+    let ended = (0..100).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let jobs = json(server.page, "/api/jobs");
+        jobs[0]["outcome"].as_str().map(str::to_owned)
+    });
+    assert_eq!(ended.as_deref(), Some("succeeded"));
 }
 
 /// The lines of `/events` from now on.
