@@ -41,8 +41,13 @@ pub(crate) unsafe extern "C" fn windlass_sql(
     let functions = &registered.functions;
     let argument = |number: usize| {
         let is_given = c_int::try_from(number).is_ok_and(|number| number < count);
-        // SAFETY: SQLite passes `count` values.
-        is_given.then(|| unsafe { functions.text(*values.add(number)) })
+        is_given.then(|| {
+            let place = values.wrapping_add(number);
+            // SAFETY: SQLite passes `count` values.
+            let value = unsafe { place.read() };
+            // SAFETY: it is an argument of the function that runs.
+            unsafe { functions.text(value) }
+        })
     };
     let (text, instance) = (argument(0), argument(1));
     let run = || match (text, instance) {

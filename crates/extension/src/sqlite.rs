@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "calls SQLite's C functions")]
 
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::transmute;
 use std::ptr;
 
 /// Positions in `sqlite3_api_routines`, counted in pointers. SQLite only appends to it.
@@ -23,6 +24,11 @@ pub(crate) type Function = unsafe extern "C" fn(*mut c_void, c_int, *mut *mut c_
 /// The entry point of an extension.
 pub(crate) type Entry = unsafe extern "C" fn(*mut c_void, *mut *mut c_char, *const c_void) -> c_int;
 
+type ResultError = unsafe extern "C" fn(*mut c_void, *const c_char, c_int);
+type ResultText = unsafe extern "C" fn(*mut c_void, *const c_char, c_int, isize);
+type ValueBytes = unsafe extern "C" fn(*mut c_void) -> c_int;
+type ValueText = unsafe extern "C" fn(*mut c_void) -> *const c_char;
+type AutoExtension = unsafe extern "C" fn(Entry) -> c_int;
 type CreateFunction = unsafe extern "C" fn(
     *mut c_void,
     *const c_char,
@@ -38,12 +44,12 @@ type CreateFunction = unsafe extern "C" fn(
 /// Functions of the SQLite library.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Functions {
-    result_error: unsafe extern "C" fn(*mut c_void, *const c_char, c_int),
-    result_text: unsafe extern "C" fn(*mut c_void, *const c_char, c_int, isize),
-    value_bytes: unsafe extern "C" fn(*mut c_void) -> c_int,
-    value_text: unsafe extern "C" fn(*mut c_void) -> *const c_char,
+    result_error: ResultError,
+    result_text: ResultText,
+    value_bytes: ValueBytes,
+    value_text: ValueText,
     create_function: CreateFunction,
-    auto_extension: unsafe extern "C" fn(Entry) -> c_int,
+    auto_extension: AutoExtension,
 }
 
 impl Functions {
@@ -61,33 +67,19 @@ impl Functions {
         let value_text = slot(SLOT_VALUE_TEXT);
         let create_function = slot(SLOT_CREATE_FUNCTION);
         let auto_extension = slot(SLOT_AUTO_EXTENSION);
-        // SAFETY: these slots hold functions of these types, see `sqlite3ext.h`.
-        unsafe {
-            Self {
-                result_error: std::mem::transmute::<
-                    *const c_void,
-                    unsafe extern "C" fn(*mut c_void, *const c_char, c_int),
-                >(result_error),
-                result_text: std::mem::transmute::<
-                    *const c_void,
-                    unsafe extern "C" fn(*mut c_void, *const c_char, c_int, isize),
-                >(result_text),
-                value_bytes: std::mem::transmute::<
-                    *const c_void,
-                    unsafe extern "C" fn(*mut c_void) -> c_int,
-                >(value_bytes),
-                value_text: std::mem::transmute::<
-                    *const c_void,
-                    unsafe extern "C" fn(*mut c_void) -> *const c_char,
-                >(value_text),
-                create_function: std::mem::transmute::<*const c_void, CreateFunction>(
-                    create_function,
-                ),
-                auto_extension: std::mem::transmute::<
-                    *const c_void,
-                    unsafe extern "C" fn(Entry) -> c_int,
-                >(auto_extension),
-            }
+        Self {
+            // SAFETY: this slot holds `void (*result_error)(sqlite3_context*,const char*,int)`.
+            result_error: unsafe { transmute::<*const c_void, ResultError>(result_error) },
+            // SAFETY: this slot holds `void (*result_text)(sqlite3_context*,const char*,int,void(*)(void*))`.
+            result_text: unsafe { transmute::<*const c_void, ResultText>(result_text) },
+            // SAFETY: this slot holds `int (*value_bytes)(sqlite3_value*)`.
+            value_bytes: unsafe { transmute::<*const c_void, ValueBytes>(value_bytes) },
+            // SAFETY: this slot holds `const unsigned char *(*value_text)(sqlite3_value*)`.
+            value_text: unsafe { transmute::<*const c_void, ValueText>(value_text) },
+            // SAFETY: this slot holds `create_function_v2`, of this type.
+            create_function: unsafe { transmute::<*const c_void, CreateFunction>(create_function) },
+            // SAFETY: this slot holds `int (*auto_extension)(void(*)(void))`, which is called as an entry point.
+            auto_extension: unsafe { transmute::<*const c_void, AutoExtension>(auto_extension) },
         }
     }
 
@@ -150,9 +142,10 @@ impl Functions {
         let (Ok(text) | Err(text)) = result;
         let length = c_int::try_from(text.len()).unwrap_or(c_int::MAX);
         let bytes = text.as_ptr().cast::<c_char>();
-        // SAFETY: as the caller promises; SQLite copies the text.
         match result {
+            // SAFETY: as the caller promises; SQLite copies the text.
             Ok(_) => unsafe { (self.result_text)(context, bytes, length, TRANSIENT) },
+            // SAFETY: the same.
             Err(_) => unsafe { (self.result_error)(context, bytes, length) },
         }
     }

@@ -70,15 +70,15 @@ impl Library {
         let has_db_name = unsafe { version() } >= VERSION_WITH_DB_NAME;
         let db_name = has_db_name.then(|| slot(SLOT_DB_NAME));
         Self {
+            // SAFETY: this slot holds `const char *(*uri_parameter)(const char*,const char*)`.
+            uri_parameter: unsafe {
+                std::mem::transmute::<*const c_void, UriParameter>(uri_parameter)
+            },
             // SAFETY: this slot holds `int (*file_control)(sqlite3*,const char*,int,void*)`.
             file_control: unsafe {
                 std::mem::transmute::<*const c_void, FileControl>(file_control)
             },
             // SAFETY: this slot holds `const char *(*db_name)(sqlite3*,int)`.
-            // SAFETY: this slot holds `const char *(*uri_parameter)(const char*,const char*)`.
-            uri_parameter: unsafe {
-                std::mem::transmute::<*const c_void, UriParameter>(uri_parameter)
-            },
             db_name: db_name
                 .map(|place| unsafe { std::mem::transmute::<*const c_void, DbName>(place) }),
             // SAFETY: this slot holds `void *(*malloc)(int)`.

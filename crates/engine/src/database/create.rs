@@ -259,6 +259,32 @@ fn data_file(
     }
 }
 
+/// The header of a database that begins.
+fn first_header(request: &CreateDatabase, page_count: u32, data: &DataFiles) -> Header {
+    Header {
+        counter: 0,
+        guid: request.guid.unwrap_or_else(Guid::random),
+        recovery_fork: Guid::random(),
+        opening: Guid::NIL,
+        name: request.name.clone(),
+        epoch: 1,
+        clean: false,
+        fingerprint: Fingerprint::default(),
+        page_count,
+        sequence: 0,
+        redo: Position::default(),
+        checkpoint: Position::default(),
+        checkpoint_identity: Guid::default(),
+        base: DifferentialBase::default(),
+        target_recovery_ms: milliseconds(request.target_recovery_time),
+        log: request.log.clone(),
+        files: data.specs(),
+        lengths: Vec::new(),
+        regions: data.regions(),
+        vlfs: divide(LOG_AREA, request.log.size - LOG_AREA),
+    }
+}
+
 impl Database {
     /// Creates the files that do not exist; a failure removes them again.
     pub(crate) fn create(
@@ -317,28 +343,7 @@ impl Database {
             .map_err(|error| EngineError::lock(path, error))?;
         zero(log_file.as_ref(), 0, request.log.size).map_err(fail)?;
         shared.files.sync_folder_of(path).map_err(fail)?;
-        let header = Header {
-            counter: 0,
-            guid: request.guid.unwrap_or_else(Guid::random),
-            recovery_fork: Guid::random(),
-            opening: Guid::NIL,
-            name: request.name.clone(),
-            epoch: 1,
-            clean: false,
-            fingerprint: Fingerprint::default(),
-            page_count,
-            sequence: 0,
-            redo: Position::default(),
-            checkpoint: Position::default(),
-            checkpoint_identity: Guid::default(),
-            base: DifferentialBase::default(),
-            target_recovery_ms: milliseconds(request.target_recovery_time),
-            log: request.log.clone(),
-            files: data.specs(),
-            lengths: Vec::new(),
-            regions: data.regions(),
-            vlfs: divide(LOG_AREA, request.log.size - LOG_AREA),
-        };
+        let header = first_header(request, page_count, &data);
         let resume = Resume {
             position: header.redo,
             previous: 0,

@@ -113,7 +113,9 @@ fn running(tables: AgentTables<'_>, activity: &ActivityRecord) -> Result<Option<
 /// The jobs as a table of a page.
 pub fn table(jobs: &[JobState]) -> Table {
     let optional = |text: &Option<String>| text.as_deref().map_or(Cell::Missing, Cell::from);
-    let shown = |at: Option<DateTime>| at.map_or(Cell::Missing, |at| at.to_string().into());
+    let shown = |at: Option<DateTime>| {
+        at.map_or(Cell::Missing, |at| at.strftime("%F %T").to_string().into())
+    };
     let row = |job: &JobState| {
         let last = job.last_run;
         Row::new(vec![
