@@ -87,6 +87,10 @@ fn run(client: &mut LocalClient, text: &str) -> Option<Collected> {
     let never = AtomicBool::new(false);
     let end = client.execute(text, 1, &never, &mut collected);
     let is_clean = matches!(end, windlass_instance::BatchEnd::Clean) && !collected.has_failed();
+    if !is_clean {
+        // It may be the end of the server that was to be seen.
+        eprintln!("{text}: {:?}", collected.messages);
+    }
     is_clean.then_some(collected)
 }
 
@@ -126,7 +130,7 @@ fn number(value: &Value) -> u32 {
 fn rows(client: &mut LocalClient, database: &str) -> Acknowledged {
     let found = run(
         client,
-        &format!("SELECT writer, number FROM {database}.dbo.t"),
+        &format!("USE {database}; SELECT writer, number FROM t"),
     );
     let found = found.expect("an answer");
     let rows = found.results.iter().flat_map(|result| &result.rows);
