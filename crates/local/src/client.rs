@@ -1,10 +1,11 @@
 //! The command's side: its batches run in the process that has the databases.
 
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 use windlass_base::message::table;
@@ -18,6 +19,9 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// How long the other side may take to answer the first line: it may have a large catalog to open.
 const HELLO_TIME: Duration = Duration::from_secs(60);
+
+/// How long the end of a session is waited for.
+const GOODBYE_TIME: Duration = Duration::from_secs(5);
 
 /// A connection to the process that has the databases.
 #[derive(Debug)]
@@ -136,14 +140,7 @@ impl LocalClient {
                 }
                 Ok(_) if line.ends_with(b"\n") => {}
                 Ok(_) => continue,
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::WouldBlock
-                            | io::ErrorKind::TimedOut
-                            | io::ErrorKind::Interrupted
-                    ) =>
-                {
+                Err(error) if is_no_answer_yet(&error) => {
                     // What was read so far stays in the line.
                     if cancel.load(Ordering::Relaxed) && !has_cancelled {
                         has_cancelled = true;
@@ -169,6 +166,32 @@ impl LocalClient {
                 .ok_or_else(|| io::Error::other("the server sent what is no event"))?;
         }
     }
+}
+
+impl Drop for LocalClient {
+    /// Waits for the end of the session: the next command may drop the database that this one was in.
+    fn drop(&mut self) {
+        if self.stream.shutdown(Shutdown::Write).is_err() {
+            return;
+        }
+        let until = Instant::now() + GOODBYE_TIME;
+        let mut rest = [0; 4096];
+        while Instant::now() < until {
+            match self.reader.read(&mut rest) {
+                Ok(0) => return,
+                Err(error) if !is_no_answer_yet(&error) => return,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether a read only has to be tried again.
+fn is_no_answer_yet(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
 }
 
 impl Elsewhere for LocalClient {

@@ -204,11 +204,14 @@ pub fn serve(stream: &UnixStream, is_own: bool, host: &dyn Host) -> io::Result<(
         flag.store(true, Ordering::Relaxed);
     })?;
     execute(stream, &mut session, &receiver);
-    let _ended = stream.shutdown(std::net::Shutdown::Both);
+    // Wakes the thread that reads.
+    let _ended = stream.shutdown(std::net::Shutdown::Read);
     drop(receiver);
     // It logs what went wrong by itself.
     let _ended = reading.join();
     session.close(&mut Silent);
+    // The command sees the end of its connection when its session has left the database.
+    let _ended = stream.shutdown(std::net::Shutdown::Both);
     Ok(())
 }
 

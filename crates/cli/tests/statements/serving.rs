@@ -204,6 +204,23 @@ fn a_database_in_use_by_a_session_is_not_dropped_and_kill_ends_the_session() {
 }
 
 #[test]
+fn the_session_of_a_command_has_ended_when_the_command_has() {
+    let place = Place::new();
+    let _server = Served::start(&place, &["--local-only"]);
+    let (data, log) = (place.text("c.mdf"), place.text("c.ldf"));
+    for _ in 0..10 {
+        answer(
+            &place,
+            &format!(
+                "CREATE DATABASE c ON (NAME = c, FILENAME = '{data}') LOG ON (NAME = l, FILENAME = '{log}')"
+            ),
+        );
+        answer(&place, "USE c; CREATE TABLE t (x int); INSERT t VALUES (1)");
+        answer(&place, "DROP DATABASE c");
+    }
+}
+
+#[test]
 fn a_second_server_is_refused_and_a_killed_one_is_succeeded() {
     let place = Place::new();
     make(&place);
