@@ -240,13 +240,14 @@ impl Features {
     }
 }
 
-/// The user agent is UTF-16 after a version byte, or UTF-8 in early drivers.
+/// The user agent is UTF-16, in some drivers after a version byte, or UTF-8 after one in early drivers.
 fn agent_text(data: &[u8]) -> String {
     let body = data.get(1..).unwrap_or_default();
-    let is_utf16 = body.get(1) == Some(&0);
-    let text = match is_utf16 {
-        true => utf16(body),
-        false => String::from_utf8_lossy(body).into_owned(),
+    let is_utf16 = |bytes: &[u8]| bytes.get(1) == Some(&0);
+    let text = match (is_utf16(data), is_utf16(body)) {
+        (true, _) => utf16(data),
+        (false, true) => utf16(body),
+        (false, false) => String::from_utf8_lossy(body).into_owned(),
     };
     text.chars().take(2 * CHARACTERS_MAX).collect()
 }
@@ -257,6 +258,18 @@ mod tests {
 
     fn wide(text: &str) -> Vec<u8> {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn the_user_agent_is_read_however_a_driver_writes_it() {
+        let text = "1|MS-JDBC|13.6";
+        let versioned: Vec<u8> = [vec![1], wide(text)].concat();
+        let early: Vec<u8> = [vec![1], text.as_bytes().to_vec()].concat();
+        for data in [wide(text), versioned, early] {
+            assert_eq!(agent_text(&data), text);
+        }
+        assert_eq!(agent_text(&[]), "");
+        assert_eq!(agent_text(&[1]), "");
     }
 
     fn scramble(text: &str) -> Vec<u8> {

@@ -250,7 +250,7 @@ fn mssql_jdbc() {
             command
         };
         let expected = format!("{EXPECTED}{CANCELLED}");
-        compare(&mut program, &["plain", "tls"], &expected);
+        compare(&mut program, &["plain", "tls", "strict"], &expected);
     }
 }
 
