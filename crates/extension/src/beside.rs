@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use windlass_instance::{Instance, Principal, logical_name};
 use windlass_local::serving::{Hello, Host, serve};
+use windlass_local::socket::Made;
 use windlass_local::{GREETING, socket};
 use windlass_vfs::{Held, Library, PathDatabases, Watch};
 
@@ -38,9 +39,16 @@ pub(crate) fn listen(databases: &Arc<PathDatabases>, library: Library) {
 struct Sockets {
     databases: Weak<PathDatabases>,
     library: Library,
-    /// Set when the database closes.
-    open: Mutex<HashMap<PathBuf, Arc<AtomicBool>>>,
+    open: Mutex<HashMap<PathBuf, Listening>>,
     clients: Arc<AtomicUsize>,
+}
+
+/// The socket of an open database.
+#[derive(Debug)]
+struct Listening {
+    socket: Made,
+    /// Set when the database closes.
+    is_closed: Arc<AtomicBool>,
 }
 
 impl Sockets {
@@ -49,7 +57,7 @@ impl Sockets {
             return Ok(());
         };
         // The files are locked by this process: who left a socket here is gone.
-        let listener = socket::listen(&socket::beside(path))?;
+        let (listener, socket) = socket::listen(&socket::beside(path))?;
         let is_closed = Arc::new(AtomicBool::new(false));
         let beside = Beside {
             databases,
@@ -60,7 +68,7 @@ impl Sockets {
         let thread = std::thread::Builder::new().name("windlass-socket".to_owned());
         thread.spawn(move || beside.accept(&listener))?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.insert(path.to_owned(), is_closed);
+        open.insert(path.to_owned(), Listening { socket, is_closed });
         Ok(())
     }
 }
@@ -79,12 +87,11 @@ impl Watch for Sockets {
 
     fn closed(&self, path: &Path) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(is_closed) = open.remove(path) {
-            is_closed.store(true, Ordering::SeqCst);
-            let name = socket::beside(path);
+        if let Some(listening) = open.remove(path) {
+            listening.is_closed.store(true, Ordering::SeqCst);
             // Wakes the thread that listens; nobody else may come.
-            let _woken = socket::connect(&name);
-            let _removed = std::fs::remove_file(&name);
+            let _woken = socket::connect(listening.socket.path());
+            listening.socket.remove();
         }
     }
 }
@@ -160,6 +167,12 @@ impl Host for Client {
             .databases
             .hold(path)
             .ok_or_else(|| io::Error::other("the database is being closed"))?;
+        // The name may lead to another file by now, and the socket may lie beside another database.
+        if hello.file().is_none() || hello.file() != held.database().first_file() {
+            return Err(io::Error::other(
+                "the file of that name is not the database that this program has open",
+            ));
+        }
         let folder = hello.instance().map(Path::new);
         let mut instance = Instance::open(folder).map_err(io::Error::other)?;
         let own = logical_name(path);

@@ -1,5 +1,5 @@
-//! Where a remote session may name files: below mapped drives and listed folders, and objects below listed
-//! URLs.
+//! Which files a session may name. A remote one: those below mapped drives and listed folders, and objects below
+//! listed URLs. A guest in somebody else's program: those that the program has not open.
 //!
 //! Neighbours: [`Drives`](crate::Drives) asks for each name that it resolves, so that no statement has a check
 //! of its own; `sp_windlass_remote_folder` changes the list.
@@ -8,10 +8,37 @@
 //! 1. A path counts where it leads: links and `..` are followed first, and what cannot be followed is outside.
 //! 2. The instance's own folder is outside, whatever is mapped: the hashes of passwords and the keys are in
 //!    it. Only the folder of its databases is not, nor what is mapped or listed within it by name.
+//! 3. No file that the program of a guest has open is opened for it: POSIX ends all locks of a process on a file when
+//!    any of its descriptors of it is closed, those of the program's SQLite too.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use windlass_catalog::Drive;
+
+/// What limits the files that a session may name.
+#[derive(Debug, Clone)]
+pub(crate) enum Limits {
+    /// It is a remote one.
+    Listed(Confinement),
+    /// It is a guest in a program.
+    NotOpen,
+}
+
+/// Whether this process has a file open.
+pub(crate) fn is_open_here(path: &Path) -> bool {
+    let Ok(file) = path.metadata() else {
+        // It cannot be opened either.
+        return false;
+    };
+    let Ok(open) = std::fs::read_dir("/proc/self/fd") else {
+        return true;
+    };
+    open.flatten().any(|entry| {
+        let other = entry.path().metadata();
+        other.is_ok_and(|other| (other.dev(), other.ino()) == (file.dev(), file.ino()))
+    })
+}
 
 /// The places besides the mapped drives.
 #[derive(Debug, Clone, Default)]
@@ -181,6 +208,23 @@ mod tests {
         let itself = own.display().to_string();
         let allows = confined(&own, &[&itself], Some(&own));
         assert!(!allows(&own.join("service.key")), "mapped as a whole");
+    }
+
+    #[test]
+    fn an_open_file_is_known_by_any_of_its_names() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a.db");
+        let (link, name) = (place.path().join("link"), place.path().join("name"));
+        let open = std::fs::File::create(&path).unwrap();
+        symlink(&path, &link).unwrap();
+        std::fs::hard_link(&path, &name).unwrap();
+        for path in [&path, &link, &name] {
+            assert!(is_open_here(path), "{}", path.display());
+        }
+        drop(open);
+        for path in [&path, &link, &name, &place.path().join("nosuch")] {
+            assert!(!is_open_here(path), "{}", path.display());
+        }
     }
 
     #[test]

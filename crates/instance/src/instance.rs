@@ -19,7 +19,7 @@ use windlass_crypt::VaultKey;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{Database, LogIdentity};
 
-use crate::confinement::Confinement;
+use crate::confinement::Limits;
 use crate::engine::{EngineDatabases, file_records};
 use crate::names::{Drives, absolute, logical_name};
 use crate::sessions::Sessions;
@@ -226,8 +226,8 @@ impl Instance {
     }
 
     /// Confines the names of files in statements, or ends that.
-    pub(crate) fn confine(&mut self, confinement: Option<Confinement>) {
-        self.drives.confine(confinement);
+    pub(crate) fn confine(&mut self, limits: Option<Limits>) {
+        self.drives.confine(limits);
     }
 
     /// Adds restrictions on restores, until this value is dropped.

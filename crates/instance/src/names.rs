@@ -12,7 +12,7 @@ use std::path::{Component, MAIN_SEPARATOR_STR, Path, PathBuf};
 use windlass_catalog::Drive;
 use windlass_device::DeviceAddress;
 
-use crate::confinement::Confinement;
+use crate::confinement::{Limits, is_open_here};
 
 /// The folders mapped to drive letters, and the limits of a remote session.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ pub struct Drives {
     mapped: Vec<Drive>,
     /// Where relative names begin; the process's folder otherwise.
     base: Option<PathBuf>,
-    confinement: Option<Confinement>,
+    limits: Option<Limits>,
 }
 
 /// Why a name does not mean a file here.
@@ -45,6 +45,9 @@ pub enum NameError {
     /// A remote session names what is in none of its folders.
     #[error("'{path}' is outside of the folders of remote sessions")]
     Outside { path: String },
+    /// A guest names what its program has open.
+    #[error("'{path}' is open in this program")]
+    Open { path: String },
 }
 
 impl Drives {
@@ -80,8 +83,8 @@ impl Drives {
     }
 
     /// From now on only names within the limits mean files; `None` for no limits.
-    pub(crate) fn confine(&mut self, confinement: Option<Confinement>) {
-        self.confinement = confinement;
+    pub(crate) fn confine(&mut self, limits: Option<Limits>) {
+        self.limits = limits;
     }
 
     /// The file that a path in a statement means.
@@ -90,8 +93,13 @@ impl Drives {
     /// [`NameError`] if it does not mean a file here, or one that the session may not name.
     pub fn path(&self, written: &str) -> Result<PathBuf, NameError> {
         let path = self.based(self.mapped_path(written)?);
-        match &self.confinement {
-            Some(limits) if !limits.allows(&self.mapped, &path) => Err(NameError::Outside {
+        match &self.limits {
+            Some(Limits::Listed(places)) if !places.allows(&self.mapped, &path) => {
+                Err(NameError::Outside {
+                    path: written.to_owned(),
+                })
+            }
+            Some(Limits::NotOpen) if is_open_here(&path) => Err(NameError::Open {
                 path: written.to_owned(),
             }),
             _ => Ok(path),
@@ -103,8 +111,8 @@ impl Drives {
     /// # Errors
     /// [`NameError::Outside`].
     pub fn check_url(&self, url: &str) -> Result<(), NameError> {
-        match &self.confinement {
-            Some(limits) if !limits.allows_url(url) => Err(NameError::Outside {
+        match &self.limits {
+            Some(Limits::Listed(places)) if !places.allows_url(url) => Err(NameError::Outside {
                 path: crate::shown(url),
             }),
             _ => Ok(()),
@@ -290,6 +298,7 @@ pub(crate) fn is_own_side_file(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::confinement::Confinement;
 
     fn drives(folder: &Path) -> Drives {
         let mut drives = Drives::default();
@@ -356,7 +365,7 @@ mod tests {
         std::os::unix::fs::symlink("/etc", folder.path().join("out")).unwrap();
         let mut drives = drives(folder.path());
         assert!(drives.path("/etc/passwd").is_ok());
-        drives.confine(Some(Confinement::default()));
+        drives.confine(Some(Limits::Listed(Confinement::default())));
         assert!(drives.path(r"D:\a.bak").is_ok());
         assert!(drives.disk_device("NUL").is_ok());
         for written in ["/etc/passwd", r"D:\out\passwd", "a.bak", r"..\a.bak"] {

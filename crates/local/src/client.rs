@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::Shutdown;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +71,11 @@ impl LocalClient {
         purpose: &Purpose<'_>,
     ) -> io::Result<Option<Self>> {
         match socket::connect(&socket::beside(path))? {
-            Some(stream) => Self::greet(stream, program, identity, Some(purpose)).map(Some),
+            Some(stream) => {
+                let file = std::fs::metadata(path)?;
+                let meant = Some((purpose, (file.dev(), file.ino())));
+                Self::greet(stream, program, identity, meant).map(Some)
+            }
             None => Ok(None),
         }
     }
@@ -79,9 +84,10 @@ impl LocalClient {
         stream: UnixStream,
         program: &str,
         identity: &Identity,
-        purpose: Option<&Purpose<'_>>,
+        meant: Option<(&Purpose<'_>, (u64, u64))>,
     ) -> io::Result<Self> {
         let current = utf8(&std::env::current_dir()?)?;
+        let (purpose, file) = meant.unzip();
         let instance = purpose.and_then(|purpose| purpose.instance);
         let hello = json!({
             "hello": VERSION,
@@ -91,6 +97,7 @@ impl LocalClient {
             "process": std::process::id(),
             "folder": current,
             "database": purpose.map(|purpose| purpose.database),
+            "file": file.map(|(device, inode)| [device, inode]),
             "instance": instance.map(utf8).transpose()?,
         });
         { &stream }.write_all(&[GREETING])?;

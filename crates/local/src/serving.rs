@@ -112,6 +112,12 @@ impl Hello {
         self.0["instance"].as_str()
     }
 
+    /// Device and inode of the file that it means.
+    pub fn file(&self) -> Option<(u64, u64)> {
+        let file = &self.0["file"];
+        Some((file[0].as_u64()?, file[1].as_u64()?))
+    }
+
     fn version(&self) -> Option<u64> {
         self.0["hello"].as_u64()
     }

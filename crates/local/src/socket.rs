@@ -3,7 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -40,11 +40,35 @@ pub fn connect(path: &Path) -> io::Result<Option<UnixStream>> {
     }
 }
 
+/// A socket that this process made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl Made {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it; what has taken its place meanwhile stays.
+    pub fn remove(&self) {
+        let is_ours = fs::symlink_metadata(&self.path)
+            .is_ok_and(|found| (found.dev(), found.ino()) == (self.device, self.inode));
+        if is_ours {
+            // The next process replaces it otherwise.
+            let _removed = fs::remove_file(&self.path);
+        }
+    }
+}
+
 /// Makes the socket, for this user alone. One that nobody answers on was left by a process that died.
 ///
 /// # Errors
 /// `AddrInUse` if somebody answers on it, or another file has its name.
-pub fn listen(path: &Path) -> io::Result<UnixListener> {
+pub fn listen(path: &Path) -> io::Result<(UnixListener, Made)> {
     if named(path, |name| UnixStream::connect(name)).is_ok() {
         return Err(io::ErrorKind::AddrInUse.into());
     }
@@ -54,7 +78,13 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
     }
     let listener = named(path, |name| UnixListener::bind(name))?;
     fs::set_permissions(path, Permissions::from_mode(0o600))?;
-    Ok(listener)
+    let made = fs::symlink_metadata(path)?;
+    let made = Made {
+        path: path.to_owned(),
+        device: made.dev(),
+        inode: made.ino(),
+    };
+    Ok((listener, made))
 }
 
 /// Uses the socket under a name that is short enough for the system.
@@ -90,9 +120,11 @@ mod tests {
             assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
             drop(first);
             assert!(connect(&path).unwrap().is_none(), "nobody listens");
-            drop(listen(&path).unwrap());
-            fs::remove_file(&path).unwrap();
+            let (_listener, made) = listen(&path).unwrap();
+            made.remove();
+            assert!(!path.exists());
             fs::write(&path, "a file").unwrap();
+            made.remove();
             assert!(listen(&path).is_err(), "another file is not replaced");
             assert_eq!(fs::read(&path).unwrap(), b"a file");
         }

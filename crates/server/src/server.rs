@@ -58,6 +58,7 @@ pub struct Server {
     files: Files,
     folder: PathBuf,
     addresses: Addresses,
+    socket: socket::Made,
     threads: Vec<JoinHandle<()>>,
     http: Option<Http>,
     instance: Instance,
@@ -85,7 +86,8 @@ impl Server {
         };
         let certificate = Certificate::read(&files)?;
         let socket = folder.join(socket::OF_INSTANCE);
-        let mut listeners = vec![Listener::Local(listen_locally(&socket)?)];
+        let (listener, made) = listen_locally(&socket)?;
+        let mut listeners = vec![Listener::Local(listener)];
         let mut addresses = Addresses {
             tds: Vec::new(),
             http: Vec::new(),
@@ -126,6 +128,7 @@ impl Server {
             files,
             folder,
             addresses,
+            socket: made,
             threads,
             http,
             instance,
@@ -202,8 +205,7 @@ impl Server {
             // It logs what went wrong by itself.
             let _ended = thread.join();
         }
-        // The next server makes its own.
-        let _removed = std::fs::remove_file(&self.addresses.socket);
+        self.socket.remove();
         Stopped {
             cancelled,
             not_closed: self.instance.close_engine_databases(),
@@ -226,7 +228,7 @@ impl Server {
     }
 }
 
-fn listen_locally(path: &Path) -> Result<UnixListener, Error> {
+fn listen_locally(path: &Path) -> Result<(UnixListener, socket::Made), Error> {
     socket::listen(path).map_err(|source| match source.kind() {
         std::io::ErrorKind::AddrInUse => Error::Running {
             path: path.to_owned(),

@@ -442,6 +442,7 @@ messages! {
     50194, 16, database_not_closed(database), "Database '{database}' could not be closed when the server ended; the following messages say why. Its log has every committed transaction: the next start recovers it.";
     50195, 16, database_lent(database), "Database '{database}' is open in another program, which only backs it up when it is asked. Do this there, or when that program has closed the database.";
     50196, 16, not_lent(database), "A program backs up only the databases that it has open with the page engine, and '{database}' is none of them.";
+    50197, 16, path_open_here(path), "'{path}' is open in this program, and is not opened a second time here: when it was closed again, the locks that the program's SQLite has on it would be gone. Name another file, or use 'windlass' from outside of the program.";
     50200, 10, stays_shared(database), "Database '{database}' stays open to other programs: nobody was disconnected. A restore over it is refused while another program has it open (3101), and locks it from then on.";
     50210, 14, path_outside(path), "'{path}' is outside of the folders in which remote sessions may name files: the mapped drives, and those that EXEC sp_windlass_remote_folder lists. An administrator on the server itself can map or list its folder.";
     50211, 14, only_on_the_server(what), "{what} is only possible in a session on the server itself (windlass sql --instance DIR, or its socket), as an administrator: it decides which files remote sessions can reach.";

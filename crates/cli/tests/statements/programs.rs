@@ -288,3 +288,81 @@ fn the_database_of_a_program_is_not_reached_by_others_in_any_other_way() {
     assert_ne!(attached.code, Some(0), "{}", attached.out);
     assert_eq!(shell.ask("SELECT count(*) FROM t;"), "3000\n");
 }
+
+#[test]
+fn the_locks_of_a_programs_own_sqlite_stay_whatever_it_names() {
+    let place = Place::new();
+    let Some(mut shell) = Shell::open(&place.path("live.db"), "") else {
+        return;
+    };
+    shell.ask(FILL);
+    let plain = place.text("other.db");
+    shell.ask(&format!(
+        "ATTACH 'file:{plain}?vfs=unix' AS plain; BEGIN IMMEDIATE; CREATE TABLE plain.mine(x);"
+    ));
+    let is_locked = || {
+        let other = rusqlite::Connection::open(&plain).expect("it opens");
+        other.busy_timeout(std::time::Duration::ZERO).expect("set");
+        other.execute_batch("CREATE TABLE theirs(x)").is_err()
+    };
+    assert!(is_locked());
+    let link = place.text("link");
+    std::os::unix::fs::symlink(&plain, &link).expect("a link");
+    let media = place.text("m.bak");
+    for statement in [
+        format!("RESTORE HEADERONLY FROM DISK = '{plain}'"),
+        format!("RESTORE VERIFYONLY FROM DISK = '{link}'"),
+        format!("RESTORE LABELONLY FROM DISK = '{plain}'"),
+        format!("BACKUP DATABASE live TO DISK = '{plain}' WITH FORMAT"),
+        format!("BACKUP DATABASE live TO DISK = '{media}' WITH SIGN_WITH = '{plain}'"),
+        format!("RESTORE VERIFYONLY FROM DISK = '{media}' WITH SIGNED_BY = '{plain}'"),
+        format!("CREATE CERTIFICATE c FROM FILE = '{plain}'"),
+        format!("EXEC sp_attach_db 'p', '{plain}'; BACKUP DATABASE p TO DISK = '{media}'"),
+        format!(
+            "EXEC master..sqlbackup '-SQL \"BACKUP DATABASE live TO DISK = ''{media}'' WITH LOGTO = ''{plain}''\"'"
+        ),
+        format!(
+            "EXEC master..sqlbackup '-SQL \"BACKUP DATABASE live TO DISK = ''{media}'' WITH PASSWORDFILE = ''{plain}''\"'"
+        ),
+    ] {
+        let answer = windlass_sql(&mut shell, &statement);
+        assert!(is_locked(), "{statement}: {answer}");
+    }
+    assert_eq!(shell.ask("COMMIT; SELECT count(*) FROM plain.mine;"), "0\n");
+    let errors = shell.end();
+    assert!(errors.contains("50197"), "{errors}");
+}
+
+#[test]
+fn a_socket_of_another_file_is_not_asked_for_this_one() {
+    let place = Place::new();
+    let Some(mut shell) = Shell::open(&place.path("live.db"), "") else {
+        return;
+    };
+    shell.ask(FILL);
+    shell.ask(&format!(
+        "ATTACH 'file:{}?vfs=windlass' AS second; CREATE TABLE second.mine(x);",
+        place.text("second.db")
+    ));
+    let (live, media) = (place.text("live.db"), place.text("a.bak"));
+    let refused = |why: &str| {
+        let run = place.run(&["backup", &live, "--to", &media]);
+        assert_eq!(run.code, Some(1), "{why}: {}", run.out);
+        assert!(
+            run.err.contains("is not the database"),
+            "{why}: {}",
+            run.err
+        );
+        assert!(!place.path("a.bak").exists(), "{why}");
+    };
+    let (socket, second) = (place.path("live.db-sock"), place.path("second.db-sock"));
+    std::fs::rename(&socket, place.path("kept")).expect("renamed");
+    std::fs::rename(&second, &socket).expect("renamed");
+    refused("the socket of another database");
+    std::fs::rename(place.path("kept"), &socket).expect("renamed");
+    std::fs::rename(&live, place.path("moved.db")).expect("renamed");
+    std::fs::copy(place.path("other.db"), &live).expect("copied");
+    refused("another file of the name");
+    std::fs::rename(place.path("moved.db"), &live).expect("renamed");
+    place.succeed(&["backup", &live, "--to", &media]);
+}

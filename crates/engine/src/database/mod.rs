@@ -39,6 +39,7 @@ mod tests;
 pub(crate) mod transaction;
 mod writer;
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -185,6 +186,13 @@ impl Database {
             database: self.number,
             page,
         }
+    }
+
+    /// Device and inode of the first data file, as it is open; `None` if its storage has none.
+    pub fn first_file(&self) -> Option<(u64, u64)> {
+        let file = self.data.direct(FileId::of_data(0)).ok()??;
+        let found = file.as_file().metadata().ok()?;
+        Some((found.dev(), found.ino()))
     }
 
     /// All files: data files and log.

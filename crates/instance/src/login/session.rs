@@ -3,7 +3,7 @@
 use windlass_tsql::ast::Statement;
 
 use super::Principal;
-use crate::confinement::Confinement;
+use crate::confinement::{Confinement, Limits};
 use crate::tsql::engine::DATA_FOLDER;
 use crate::tsql::permission::{Scene, needs};
 use crate::{Failure, Session, event_log};
@@ -54,15 +54,14 @@ impl Session {
     }
 
     fn confine(&mut self) -> Result<(), Failure> {
-        let confinement = match self.principal.is_remote() {
-            true => {
-                let listed = self.instance.catalog().remote_folders()?;
-                let own = self.instance.folder();
-                Some(Confinement::new(listed, own, DATA_FOLDER))
-            }
-            false => None,
+        let limits = if self.principal.is_remote() {
+            let listed = self.instance.catalog().remote_folders()?;
+            let own = self.instance.folder();
+            Some(Limits::Listed(Confinement::new(listed, own, DATA_FOLDER)))
+        } else {
+            self.principal.is_guest().then_some(Limits::NotOpen)
         };
-        self.instance.confine(confinement);
+        self.instance.confine(limits);
         Ok(())
     }
 }

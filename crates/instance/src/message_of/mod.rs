@@ -156,6 +156,7 @@ fn name_message(error: &NameError) -> Message {
         NameError::Url { path } => table::url_instead_of_file(path),
         NameError::ControlCharacter { path } => table::invalid_device_name(path),
         NameError::Outside { path } => table::path_outside(path),
+        NameError::Open { path } => table::path_open_here(path),
     }
 }
 

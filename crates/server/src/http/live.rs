@@ -5,8 +5,9 @@
 use std::convert::Infallible;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::sse::{Event, Sse};
@@ -18,6 +19,7 @@ use windlass_base::visible::json_escaped;
 use windlass_instance::Instance;
 
 use super::door::refuse;
+use super::login::Visitor;
 use super::route::{Web, read};
 use super::running;
 use crate::listen::Shared;
@@ -83,8 +85,12 @@ fn text(mut requests: Json) -> String {
     json_escaped(&requests.to_string()).into_owned()
 }
 
+/// A listener that logged in asks again after this time, with its password.
+const LOGIN_TIME: Duration = Duration::from_secs(60);
+
 /// What a listener has.
 struct Listener {
+    until: Option<Instant>,
     latest: watch::Receiver<Arc<str>>,
     /// What runs when it comes.
     first: Option<String>,
@@ -92,7 +98,10 @@ struct Listener {
 }
 
 /// Answers with the requests that run, whenever that changes.
-pub(super) async fn events(State(web): State<Arc<Web>>) -> Result<Response, Response> {
+pub(super) async fn events(
+    State(web): State<Arc<Web>>,
+    Extension(visitor): Extension<Visitor>,
+) -> Result<Response, Response> {
     let place = Arc::clone(&web.live.places).try_acquire_owned();
     let place = place.map_err(|_| {
         refuse(
@@ -104,11 +113,15 @@ pub(super) async fn events(State(web): State<Arc<Web>>) -> Result<Response, Resp
     latest.mark_unchanged();
     let first = read(&web, |instance| Ok(text(instance.requests_now()))).await?;
     let listener = Listener {
+        until: visitor.must_log_in.then(|| Instant::now() + LOGIN_TIME),
         latest,
         first: Some(first),
         _place: place,
     };
     let events = futures_util::stream::unfold(listener, async |mut listener| {
+        if listener.until.is_some_and(|until| Instant::now() >= until) {
+            return None;
+        }
         let event = match listener.first.take() {
             Some(first) => Event::default().data(first),
             None => next(&mut listener.latest).await?,
