@@ -46,13 +46,11 @@ const WINDOW_OF_8_MIB: (ZSTD_cParameter, c_int) = (
     FRAME_BYTES_MAX.ilog2() as c_int,
 );
 
-/// For LOW, whose library level looks up positions by eight bytes and by six: more space for the long
-/// ones, and for the short ones only as much as fits into the core's own cache with them.
+/// For LOW: one table, by six bytes, as large as fits into the core's own cache with what is read and written.
 const TUNED_LOW: &[(ZSTD_cParameter, c_int)] = &[
     WINDOW_OF_4_MIB,
     SIX_BYTES,
-    (ZSTD_cParameter::ZSTD_c_hashLog, 18),
-    (ZSTD_cParameter::ZSTD_c_chainLog, 13),
+    (ZSTD_cParameter::ZSTD_c_hashLog, 17),
 ];
 
 const TUNED_MEDIUM: &[(ZSTD_cParameter, c_int)] = &[
@@ -108,7 +106,7 @@ impl ZstdChoice {
         match (effort, is_narrowed) {
             (Effort::Least, false) => choice(1, &[], 1),
             (Effort::Least, true) => choice(1, NARROWED_LEAST, 1),
-            (Effort::Low, false) => choice(3, TUNED_LOW, 3),
+            (Effort::Low, false) => choice(1, TUNED_LOW, 1),
             (Effort::Medium, false) => choice(7, TUNED_MEDIUM, 16),
             (Effort::High, false) => choice(9, TUNED_HIGH, 28),
             (Effort::Low, true) => choice(1, NARROWED_LOW, 1),
