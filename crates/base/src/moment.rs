@@ -146,19 +146,41 @@ impl FromStr for Moment {
     type Err = MomentError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let trimmed = text.trim();
-        let at = FORMS
-            .iter()
-            .find_map(|form| DateTime::strptime(form, trimmed).ok());
-        let at = at.or_else(|| {
-            let date = DATE_FORMS
-                .iter()
-                .find_map(|form| jiff::civil::Date::strptime(form, trimmed).ok());
-            date.map(|date| date.at(0, 0, 0, 0))
-        });
-        at.map(Self::new)
-            .ok_or_else(|| MomentError(text.to_owned()))
+        civil(text).map(Self::new)
     }
+}
+
+/// A date and time in one of the forms of T-SQL scripts.
+fn civil(text: &str) -> Result<DateTime, MomentError> {
+    let trimmed = text.trim();
+    let at = FORMS
+        .iter()
+        .find_map(|form| DateTime::strptime(form, trimmed).ok());
+    let at = at.or_else(|| {
+        let date = DATE_FORMS
+            .iter()
+            .find_map(|form| jiff::civil::Date::strptime(form, trimmed).ok());
+        date.map(|date| date.at(0, 0, 0, 0))
+    });
+    at.ok_or_else(|| MomentError(text.to_owned()))
+}
+
+/// A local date and time as milliseconds since 1970, UTC. Of an hour that there is twice, the first one is meant.
+///
+/// # Errors
+/// It is no date, or before 1970.
+pub fn unix_ms_of_local(text: &str) -> Result<u64, MomentError> {
+    let refused = || MomentError(text.to_owned());
+    let at = civil(text)?.to_zoned(local_zone()).map_err(|_| refused())?;
+    u64::try_from(at.timestamp().as_millisecond()).map_err(|_| refused())
+}
+
+/// Milliseconds since 1970, UTC, as a local date and time that [`unix_ms_of_local`] reads.
+pub fn local_of_unix_ms(unix_ms: u64) -> String {
+    let stamp = i64::try_from(unix_ms).ok();
+    let stamp = stamp.and_then(|unix_ms| Timestamp::from_millisecond(unix_ms).ok());
+    let local = stamp.unwrap_or(Timestamp::MAX).to_zoned(local_zone());
+    local.strftime("%Y-%m-%d %H:%M:%S.%3f").to_string()
 }
 
 /// The current local time, to the nanosecond, and its offset from UTC.

@@ -14,6 +14,7 @@ pub enum RestoreType {
     /// A whole database.
     Database,
     Differential,
+    Log,
     /// Files, or pages of files.
     File,
     /// Nothing: VERIFYONLY WITH LOADHISTORY.
@@ -26,6 +27,7 @@ impl RestoreType {
         match self {
             Self::Database => "D",
             Self::Differential => "I",
+            Self::Log => "L",
             Self::File => "F",
             Self::VerifyOnly => "V",
         }

@@ -184,6 +184,15 @@ pub(crate) struct BackupArguments {
     /// Back up only what changed since the last full backup
     #[arg(long)]
     pub(crate) differential: bool,
+    /// Back up only the log since the last log backup, of a database with the recovery model FULL
+    #[arg(long, conflicts_with_all = ["differential", "as_is", "integrity", "no_write", "no_compress_write"])]
+    pub(crate) log: bool,
+    /// Leave the log as it is; works also if the data files are lost
+    #[arg(long, requires = "log", conflicts_with = "no_recovery")]
+    pub(crate) no_truncate: bool,
+    /// Back up the end of the log, and leave the database in the restoring state
+    #[arg(long, requires = "log")]
+    pub(crate) no_recovery: bool,
     /// Media of the full backup that is the differential base
     #[arg(long, value_name = "FILE", requires = "differential")]
     pub(crate) base: Vec<PathBuf>,
@@ -247,7 +256,7 @@ pub(crate) struct RunArguments {
 
 const RESTORE_NOTES: &str = "\
 Without --set, the newest state on the media is restored: the newest full backup, then the newest
-differential based on it. The command reports which sets it uses, which it skips, and why. The files may
+differential based on it, then the log backups that follow. The command reports which sets it uses, which it skips, and why. The files may
 belong to several media sets. With --no-recovery, only the newest full backup is restored; the next
 restore to the same target then applies the newest differential based on it.";
 

@@ -185,6 +185,19 @@ impl DirtyPages {
         firsts.flatten().min()
     }
 
+    /// The last of the dirty pages, listed and pending.
+    pub(crate) fn last_page(&self) -> Option<PageNumber> {
+        let last = |list: &Mutex<List>| list.lock().iter().map(|&(_, page)| page).max();
+        let listed = self.lists.iter().filter_map(last).max();
+        let pending = self
+            .pending
+            .lock()
+            .pages
+            .last_key_value()
+            .map(|(&page, _)| page);
+        listed.max(pending)
+    }
+
     /// Dirty pages, listed and pending.
     pub(crate) fn count(&self) -> u64 {
         let listed: usize = self.lists.iter().map(|list| list.lock().len()).sum();

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_base::panic::Panicked;
-use windlass_base::{FilePage, Guid, PageNumber};
+use windlass_base::{FilePage, Guid, Lsn, PageNumber};
+
+use crate::log::LogReuseWait;
+use crate::options::RecoveryModel;
 
 pub type Result<T> = std::result::Result<T, EngineError>;
 
@@ -38,6 +41,8 @@ pub enum EngineError {
         needed: u64,
         /// Bytes that can be written.
         free: u64,
+        /// What keeps the log from being reused.
+        wait: LogReuseWait,
         /// Why the log is full, and what to do.
         reason: String,
     },
@@ -161,6 +166,18 @@ pub enum EngineError {
         /// The differential base; nil when there is none.
         base: Guid,
     },
+    /// The database has no chain of log backups.
+    #[error("database '{database}' has the recovery model {model} and no chain of log backups")]
+    NoLogChain {
+        database: String,
+        model: RecoveryModel,
+    },
+    /// A log backup that cannot be applied to a database being restored. Nothing was changed.
+    #[error("the log backup cannot be applied to database '{database}': {refusal}")]
+    LogRefused {
+        database: String,
+        refusal: LogRefusal,
+    },
     /// A backup of the database is running. Retry when it has ended.
     #[error("a backup of database '{database}' is under way")]
     BackupRunning { database: String },
@@ -210,6 +227,29 @@ pub enum PageRefusal {
         /// Checksum stored in the page.
         found: u64,
     },
+}
+
+/// Why a log backup cannot be applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LogRefusal {
+    /// Log between the state and the set is missing.
+    #[error("it begins at {first:#}, but the database was restored up to {reached:#}")]
+    TooRecent { first: Lsn, reached: Lsn },
+    /// The state is already behind its end.
+    #[error("it ends at {last:#}, but the database was restored up to {reached:#}")]
+    TooEarly { last: Lsn, reached: Lsn },
+    /// The state is of another history.
+    #[error("it belongs to another recovery fork")]
+    OtherFork,
+    /// The blocks do not continue those that were restored before.
+    #[error("its blocks do not continue what was restored up to {reached:#}")]
+    Discontinuous { reached: Lsn },
+    /// The point to stop at is before the state.
+    #[error("the point to stop at is before {reached:#}, up to which the database was restored")]
+    StopPassed { reached: Lsn },
+    /// An interrupted restore may have gone further than this one would.
+    #[error("an interrupted restore may have gone beyond the point to stop at, up to {applied:#}")]
+    GoneFurther { applied: Lsn },
 }
 
 impl EngineError {

@@ -408,6 +408,36 @@ impl DataFiles {
         Ok(())
     }
 
+    /// Removes the file that was added last.
+    pub(crate) fn remove_last(&self) {
+        let mut inner = self.inner.write();
+        inner.files.pop();
+        inner.regions.pop();
+    }
+
+    /// Keeps the first `files` files and `regions` regions.
+    pub(crate) fn cut(&self, files: usize, regions: usize) -> Vec<DataFile> {
+        let mut inner = self.inner.write();
+        inner.regions.truncate(regions);
+        let kept = files.min(inner.files.len());
+        inner.files.split_off(kept)
+    }
+
+    /// Adds a file that has its place already.
+    pub(crate) fn push(&self, file: DataFile) {
+        self.inner.write().files.push(file);
+    }
+
+    /// Adds a region.
+    ///
+    /// # Errors
+    /// It lies in files that the database does not have.
+    pub(crate) fn push_region(&self, region: Region) -> Result<()> {
+        let mut inner = self.inner.write();
+        inner.regions.push(region);
+        check_regions(&self.database, &inner.regions, inner.files.len())
+    }
+
     /// All files, in order, and their regions.
     pub(crate) fn all(&self) -> (Vec<DataFile>, Vec<Region>) {
         let inner = self.inner.read();

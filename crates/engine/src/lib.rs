@@ -21,6 +21,7 @@
 //! - A page goes to its data file only after its log records are on disk.
 //! - The log keeps everything from the redo start on, and that is enough to repair any data page
 //!   that a crash tore or left unwritten.
+//! - In the recovery model FULL, the log also keeps everything that no log backup has.
 //! - When a sync fails the database goes offline for good; no commit that may be lost is ever
 //!   acknowledged.
 //!
@@ -49,19 +50,22 @@ mod sync;
 mod versions;
 
 pub use backup::file_restore::{FileRestore, RestoredFile};
+pub use backup::log_check::LogCheck;
 pub use backup::offline::LogIdentity;
 pub use backup::restore::{Restore, RestoredFiles};
+pub use backup::roll_forward::{Reached, RollForward, Scanned, StopAt};
 pub use backup::{BackupDescription, BackupMode, BackupRange};
 pub use database::backup::{Backup, BackupPhase, LogCopy, PhaseReport};
 pub use database::checkpoint::{CheckpointKind, CheckpointReport};
 pub use database::content::NewContent;
 pub use database::counters::Counters;
+pub use database::log_backup::{LogBackup, has_unsaved_tail};
 pub use database::page_restore::PageRestore;
 pub use database::read::ReadSnapshot;
 pub use database::transaction::WriteTransaction;
 pub use database::{Database, Dress, FileDescription, NewDatabase, complete_creation};
-pub use error::{EngineError, OtherDatabase, PageRefusal, Result};
+pub use error::{EngineError, LogRefusal, OtherDatabase, PageRefusal, Result};
 pub use instance::Instance;
-pub use log::Position;
-pub use log::header::{DifferentialBase, MAGIC as LOG_MAGIC};
-pub use options::{CreateDatabase, FileSpec, Growth, InstanceOptions, OpenDatabase};
+pub use log::header::{DifferentialBase, MAGIC as LOG_MAGIC, MAGIC_KEPT as KEPT_LOG_MAGIC};
+pub use log::{LogReuseWait, Position};
+pub use options::{CreateDatabase, FileSpec, Growth, InstanceOptions, OpenDatabase, RecoveryModel};

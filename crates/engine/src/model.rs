@@ -387,6 +387,7 @@ fn commits_share_syncs(fails_at: usize) {
             previous: 0,
             epoch: 1,
             redo: Position::default(),
+            tail: None,
         };
         let storage: Arc<dyn StorageFile> = file.clone();
         let log = Log::resume(storage, Path::new("log"), Guid::default(), vlfs, resume);

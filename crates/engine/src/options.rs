@@ -1,5 +1,6 @@
 //! Options for creating instances and databases.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,6 +34,25 @@ impl Default for InstanceOptions {
             version_bytes_max: 1 << 30,
             recovery_interval: Duration::from_secs(60),
         }
+    }
+}
+
+/// How long a database's log is kept, which determines which backups are possible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RecoveryModel {
+    /// The log is truncated by each checkpoint: full and differential backups only.
+    #[default]
+    Simple,
+    /// The log is kept until it is backed up.
+    Full,
+}
+
+impl fmt::Display for RecoveryModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Simple => "SIMPLE",
+            Self::Full => "FULL",
+        })
     }
 }
 

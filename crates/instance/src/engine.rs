@@ -24,7 +24,7 @@ use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     CreateDatabase, Database, EngineError, FileDescription, Growth, InstanceOptions, LogIdentity,
-    NewDatabase, OpenDatabase,
+    LogReuseWait, NewDatabase, OpenDatabase, RecoveryModel,
 };
 use windlass_source::ownership;
 use windlass_vfs::{NamedDatabases, import_export};
@@ -120,11 +120,21 @@ impl OpenDatabases {
             .values()
             .find(|open| open.log_path() == log)
             .map(Arc::clone);
-        let (files, target) = match &open {
-            Some(open) => (open.files(), open.target_recovery_time()),
+        let (files, target, model, wait) = match &open {
+            Some(open) => (
+                open.files(),
+                open.target_recovery_time(),
+                open.recovery_model(),
+                open.log_reuse_wait(),
+            ),
             None => {
                 let closed = LogIdentity::of(&RealFileSystem, log).ok().flatten()?;
-                (closed.files, closed.target_recovery_time)
+                let wait = match closed.has_log_chain {
+                    true => LogReuseWait::LogBackup,
+                    false => LogReuseWait::Nothing,
+                };
+                let target = closed.target_recovery_time;
+                (closed.files, target, closed.recovery_model, wait)
             }
         };
         let files: Vec<_> = files
@@ -132,7 +142,23 @@ impl OpenDatabases {
             .map(|file| described_file(file, open.as_deref()))
             .collect();
         let seconds = target.map_or(0, |target| target.as_secs().max(1));
-        Some(json!({ "target_recovery_time_in_seconds": seconds, "files": files }).to_string())
+        let described = json!({
+            "target_recovery_time_in_seconds": seconds,
+            "recovery_model": match model {
+                RecoveryModel::Full => 1,
+                RecoveryModel::Simple => 3,
+            },
+            "recovery_model_desc": model.to_string(),
+            "log_reuse_wait": match wait {
+                LogReuseWait::Nothing => 0,
+                LogReuseWait::Checkpoint => 1,
+                LogReuseWait::LogBackup => 2,
+                LogReuseWait::ActiveBackup => 3,
+            },
+            "log_reuse_wait_desc": wait.to_string(),
+            "files": files,
+        });
+        Some(described.to_string())
     }
 }
 

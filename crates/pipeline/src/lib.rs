@@ -63,6 +63,7 @@ pub use request::{
 };
 pub use restore::{
     Selection, check, extract_digests, plan_reading, restore, restore_selected, verify,
+    verify_content,
 };
 pub use sealing::{Encryption, ReadKeys};
 pub use signing::claimed_signer;

@@ -74,6 +74,8 @@ pub enum BackupKind {
     Full,
     /// Extents that changed since the base.
     Differential(DifferentialBase),
+    /// The log that the source delivers, and no data.
+    Log,
 }
 
 /// What to do about damage found while reading.

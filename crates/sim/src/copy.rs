@@ -7,7 +7,7 @@ use std::sync::Arc;
 use windlass_base::Guid;
 use windlass_engine::{
     Backup, BackupDescription, BackupMode, BackupRange, EngineError, FileSpec, OpenDatabase,
-    Restore,
+    Reached, Restore,
 };
 
 use crate::disk::Disk;
@@ -43,7 +43,7 @@ pub(crate) fn check_map(world: &mut World) -> Result<(), String> {
     run(world, BackupMode::Differential)
 }
 
-fn run(world: &mut World, kind: BackupMode) -> Result<(), String> {
+pub(crate) fn run(world: &mut World, kind: BackupMode) -> Result<(), String> {
     let database = world.database()?;
     let set = Guid::from_stored((u128::from(world.rng.draw()) | 1).to_le_bytes());
     let base = database.differential_base().set;
@@ -124,8 +124,17 @@ fn take(world: &mut World, backup: &mut Backup) -> Result<Option<(Copy, State)>,
 
 fn restore(chain: &[Copy], state: &State) -> Result<(), String> {
     let disk = Disk::new(1);
+    let (restore, ..) = restored_data(chain, &disk)?;
+    finished(restore, &disk, state)
+}
+
+/// Restores a full backup, and perhaps a differential one.
+pub(crate) fn restored_data(
+    chain: &[Copy],
+    disk: &Disk,
+) -> Result<(Restore, BackupDescription, Reached), String> {
     let fail = |error: EngineError| error.to_string();
-    let mut done: Option<Restore> = None;
+    let mut done: Option<(Restore, BackupDescription)> = None;
     for copy in chain {
         let description = BackupDescription::decode(&copy.description).map_err(fail)?;
         let files = Arc::new(disk.clone());
@@ -141,18 +150,25 @@ fn restore(chain: &[Copy], state: &State) -> Result<(), String> {
             step.apply_log(part).map_err(fail)?;
         }
         step.settle().map_err(fail)?;
-        done = Some(step);
+        done = Some((step, description));
     }
+    let (step, description) = done.ok_or("nothing to restore")?;
+    let reached = step.reached();
+    Ok((step, description, reached))
+}
+
+/// Ends a restore, and compares the database.
+pub(crate) fn finished(step: Restore, disk: &Disk, state: &State) -> Result<(), String> {
+    let fail = |error: EngineError| error.to_string();
     let log = FileSpec {
         size: 384 * 1024,
         ..FileSpec::log("log", PathBuf::from("/d/restored.ldf"))
     };
-    let step = done.ok_or("nothing to restore")?;
     step.finish("a", &log, None).map_err(fail)?;
     disk.restart();
-    let instance = World::instance(&mut crate::rng::Rng::new(1), &disk)?;
+    let instance = World::instance(&mut crate::rng::Rng::new(1), disk)?;
     let request = OpenDatabase::new("a", &log.path);
     let database = instance.open_database(&request).map_err(fail)?;
     debug_assert_ne!(log.path, log_path());
-    compare(&database.begin_read(), state, &disk)
+    compare(&database.begin_read(), state, disk)
 }

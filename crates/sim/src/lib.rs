@@ -9,6 +9,7 @@
 
 mod copy;
 pub mod disk;
+mod log;
 pub mod outcome;
 pub mod rng;
 mod stale;

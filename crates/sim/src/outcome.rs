@@ -28,6 +28,9 @@ pub struct Outcome {
     pub restores: u64,
     /// Of these, differential ones on their base.
     pub differentials: u64,
+    pub log_backups: u64,
+    /// Full backups rolled forward with the log backups since, and compared.
+    pub rolled_forward: u64,
     /// Transactions refused because the log was full.
     pub log_full: u64,
     /// Operations refused because a disk or a file was full.
@@ -51,6 +54,8 @@ impl Outcome {
         self.offline += other.offline;
         self.restores += other.restores;
         self.differentials += other.differentials;
+        self.log_backups += other.log_backups;
+        self.rolled_forward += other.rolled_forward;
         self.log_full += other.log_full;
         self.disk_full += other.disk_full;
         self.failed_syncs += other.failed_syncs;
@@ -66,7 +71,8 @@ impl fmt::Display for Outcome {
             f,
             "{} commits, {} crashes ({} found the commit in flight), {} disk operations, {} clean \
              refusals ({} log full, {} disk full), {} failed syncs, {} times offline, {} recoveries cut \
-             off, {} lives with several files, {} stale files refused, {} restores ({} differential)",
+             off, {} lives with several files, {} stale files refused, {} restores ({} differential), {} log backups, \
+             {} times rolled forward",
             self.commits,
             self.crashes,
             self.in_flight_kept,
@@ -80,7 +86,9 @@ impl fmt::Display for Outcome {
             self.several_files,
             self.stale_refused,
             self.restores,
-            self.differentials
+            self.differentials,
+            self.log_backups,
+            self.rolled_forward
         )
     }
 }

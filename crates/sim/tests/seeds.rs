@@ -27,6 +27,8 @@ fn every_crash_leaves_the_acknowledged_commits() {
         total.recoveries_cut,
         total.several_files,
         total.stale_refused,
+        total.log_backups,
+        total.rolled_forward,
     ];
     assert!(seen.iter().all(|&count| count > 5), "{total}");
 }

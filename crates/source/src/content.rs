@@ -1,7 +1,7 @@
 //! Recognises files of databases by their first bytes, whatever their names.
 
 /// First bytes, and the kind of file that starts with them.
-const PARTS: [(&[u8], &str); 5] = [
+const PARTS: [(&[u8], &str); 6] = [
     (b"SQLite format 3\0", "a SQLite database"),
     (
         b"\x37\x7f\x06\x82",
@@ -17,6 +17,10 @@ const PARTS: [(&[u8], &str); 5] = [
     ),
     (
         windlass_engine::LOG_MAGIC,
+        "the log of a database of the page engine",
+    ),
+    (
+        windlass_engine::KEPT_LOG_MAGIC,
         "the log of a database of the page engine",
     ),
 ];

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use windlass_base::{Guid, Lsn};
 use windlass_engine::{BackupMode, Database, PhaseReport};
 
-use crate::engine::{self, EngineSnapshot};
+use crate::engine::{self, EngineLogSnapshot, EngineSnapshot};
 use crate::sqlite::{SnapshotOptions, SqliteSnapshot};
 use crate::{Content, Error, Snapshot};
 
@@ -63,6 +63,22 @@ impl SourceDatabase {
                 }
             }
         })
+    }
+
+    /// Opens the log of a page engine database since its last log backup. If it `truncates`, the end of the backup
+    /// frees that log.
+    ///
+    /// # Errors
+    /// Those of the database; [`Error::NoLog`] for a `SQLite` file.
+    pub fn open_log(&self, truncates: bool) -> Result<Opened, Error> {
+        match self {
+            Self::Sqlite { path, .. } => Err(Error::NoLog { path: path.clone() }),
+            Self::Engine { database, name } => Ok(Opened {
+                content: engine::content(database),
+                phases: Arc::default(),
+                snapshot: Box::new(EngineLogSnapshot::open(database, truncates)?.named(name)),
+            }),
+        }
     }
 
     /// The current differential base, a set and its checkpoint; nil before the first full backup.

@@ -180,6 +180,15 @@ pub enum Error {
         path.display()
     )]
     RestoreInterrupted { path: PathBuf },
+    /// A log backup was interrupted while being applied.
+    #[error(
+        "a log backup was interrupted while being applied to '{}': apply it again, or start again with the full \
+         backup", path.display()
+    )]
+    RollInterrupted { path: PathBuf },
+    /// A SQLite file, whose log Windlass does not keep.
+    #[error("the log of '{}' is not kept", path.display())]
+    NoLog { path: PathBuf },
     /// The state file of a restore is not valid.
     #[error("'{}' does not describe a restore: {source}", path.display())]
     StateUnreadable {

@@ -10,28 +10,11 @@ use std::time::{Duration, SystemTime};
 
 pub use windlass_base::word::Depth;
 use windlass_base::{FilePage, Guid, Lsn, Moment};
+pub use windlass_engine::RecoveryModel;
 use windlass_io::DirectFile;
 use windlass_media::{SetType, SourceKind};
 
 use crate::Error;
-
-/// How long a database's log is kept, which determines which backups are possible.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecoveryModel {
-    /// The log is truncated by each checkpoint: full and differential backups only.
-    Simple,
-    /// The log is kept until it is backed up.
-    Full,
-}
-
-impl fmt::Display for RecoveryModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Simple => "SIMPLE",
-            Self::Full => "FULL",
-        })
-    }
-}
 
 /// Which database a snapshot belongs to, and its properties.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -195,6 +195,7 @@ messages! {
     3118, 16, restore_cannot_create(database), "The database \"{database}\" does not exist. RESTORE can only create a database when restoring either a full backup or a file backup of the primary file.";
     3119, 16, restore_plan_problems(), "Problems were identified while planning for the RESTORE statement. Previous messages provide details.";
     3132, 16, families_missing(expected, provided), "The media set has {expected} media families but only {provided} are provided. All members must be provided.";
+    3135, 16, set_not_usable(device, statement), "The backup set in file '{device}' was created by {statement} and cannot be used for this restore operation.";
     3136, 16, wrong_differential_base(), "This differential backup cannot be restored because the database has not been restored to the correct earlier state.";
     3142, 16, file_exists(file, existing, way), "File \"{file}\" cannot be restored over the existing \"{existing}\". {way}";
     3143, 16, not_our_set(device), "The data set on device '{device}' is not a SQL Server backup set.";
@@ -203,6 +204,7 @@ messages! {
     3153, 16, already_recovered(), "The database is already fully recovered.";
     3154, 16, other_database(database), "The backup set holds a backup of a database other than the existing '{database}' database.";
     3156, 16, file_cannot_be_restored(file, target), "File '{file}' cannot be restored to '{target}'. Use WITH MOVE to identify a valid location for the file.";
+    3159, 16, tail_not_backed_up(database), "The tail of the log for the database \"{database}\" has not been backed up. Use BACKUP LOG WITH NORECOVERY to backup the log if it contains work you do not want to lose. Use the WITH REPLACE or WITH STOPAT clause of the RESTORE statement to just overwrite the contents of the log.";
     3176, 16, file_claimed_twice(file, first, first_id, second, second_id), "File '{file}' is claimed by '{first}'({first_id}) and '{second}'({second_id}). The WITH MOVE clause can be used to relocate one or more files.";
     3181, 10, space_problems_ahead(), "Attempting to restore this backup may encounter storage space problems. Subsequent messages will provide details.";
     3183, 16, restore_page_error(file_id, page, database), "RESTORE detected an error on page ({file_id}:{page}) in database \"{database}\" as read from the backup set.";
@@ -260,6 +262,14 @@ messages! {
     4108, 15, window_misplaced(), "Windowed functions can only appear in the SELECT or ORDER BY clauses.";
     4145, 15, not_a_condition(near), "An expression of non-boolean type specified in a context where a condition is expected, near '{near}'.";
     4208, 16, not_in_simple_recovery(statement), "The statement {statement} is not allowed while the recovery model is SIMPLE. Use BACKUP DATABASE or change the recovery model using ALTER DATABASE.";
+    4214, 16, no_current_backup(), "BACKUP LOG cannot be performed because there is no current database backup.";
+    4305, 16, log_too_recent(first, needed), "The log in this backup set begins at LSN {first}, which is too recent to apply to the database. An earlier log backup that includes LSN {needed} can be restored.";
+    4322, 10, stop_not_reached(), "This backup set contains records that were logged before the designated point in time. The database is being left in the restoring state so that more roll forward can be performed.";
+    4326, 16, log_too_early(last, needed), "The log in this backup set terminates at LSN {last}, which is too early to apply to the database. A more recent log backup that includes LSN {needed} can be restored.";
+    4330, 16, other_log_path(), "This backup set cannot be applied because it is on a recovery path that is inconsistent with the database. The recovery path is the sequence of data and log backups that have brought the database to a particular recovery point. Find a compatible backup to restore, or restore the rest of the database to match a recovery point within this backup set, which will restore the database to a different point in time.";
+    4334, 16, mark_is_no_lsn(), "The named mark does not identify a valid LSN.";
+    4335, 16, stop_passed(), "The specified STOPAT time is too early. All or part of the database is already rolled forward beyond that point.";
+    4338, 16, stop_too_early(), "The STOPAT clause specifies a point too early to allow this backup set to be restored. Choose a different stop point or use RESTORE DATABASE WITH RECOVERY to recover at the current point.";
     4350, 16, page_list_malformed(count, offset), "The list of pages provided with the RESTORE PAGE statement is incorrectly formatted. Prior to the problem {count} pages were correctly identified. The problem was hit at character offset {offset}. Check that all pages are identified by numeric <file>:<page> pairs with commas separating each pair. For example: PAGE='1:57,2:31'.";
     4353, 16, move_given_twice(file), "Conflicting file relocations have been specified for file '{file}'. Only a single WITH MOVE clause should be specified for any logical file name.";
     5011, 14, alter_database_denied(database), "User does not have permission to alter database '{database}', the database does not exist, or the database is not in a state that allows access checks.";
@@ -496,6 +506,7 @@ texts! {
     integrity_check_passed(), "SQLite's integrity_check found no damage.";
     key_file_unusable(path, reason), "The key file {path} cannot be used: {reason}. Its recipients cannot read this set.";
     last_set_unfinished(device, trouble), "'{device}': the last backup set was not finished ({trouble}). The sets before it are intact; the next backup overwrites it.";
+    log_not_truncated(database, error), "The log of '{database}' was backed up, but not truncated: {error}. The next log backup begins where this one began.";
     lost_is_as_base(), "The ranges listed are unchanged from the base.";
     lost_is_zero(), "The ranges listed are zero in the restored database.";
     media_password_ignored(device), "'{device}' is protected by a media password; it is read without it.";
@@ -547,8 +558,9 @@ texts! {
 texts! {
     UNSUPPORTED, 50005, 16;
     add_log_not_supported(), "ADD LOG FILE is not supported. A database has one log, which grows automatically.";
-    alter_database_not_supported(text), "ALTER DATABASE ... {text} is not supported. SET TARGET_RECOVERY_TIME, SET RECOVERY SIMPLE and ADD FILE are.";
+    alter_database_not_supported(text), "ALTER DATABASE ... {text} is not supported. SET TARGET_RECOVERY_TIME, SET RECOVERY SIMPLE or FULL, and ADD FILE are.";
     asymmetric_key_not_supported(), "SERVER ASYMMETRIC KEY is not supported. It needs an external key manager. Use SERVER CERTIFICATE.";
+    bulk_logged_not_supported(), "SET RECOVERY BULK_LOGGED is not supported. Nothing is minimally logged here, so it would save nothing; use FULL.";
     checkpoint_of_sqlite_file(), "CHECKPOINT of a SQLite file is not supported. PRAGMA wal_checkpoint runs a checkpoint of the current database; backups never need one.";
     create_without_filename(), "CREATE DATABASE without FILENAME is not supported. Specify the files with ON (NAME = x, FILENAME = '...'), or use an instance directory.";
     database_snapshot_not_supported(), "AS SNAPSHOT OF is not supported. Back the database up WITH COPY_ONLY and restore it under another name.";
@@ -565,6 +577,7 @@ texts! {
     offload_not_enabled(), "HARDWARE_OFFLOAD = ON while 'hardware offload enabled' is 0 is not supported. Run EXEC sp_configure 'hardware offload enabled', 1 and RECONFIGURE first.";
     rebuild_log_not_supported(), "FOR ATTACH_REBUILD_LOG is not supported. A SQLite database has no log file to rebuild; use FOR ATTACH.";
     renaming_not_supported(procedure), "EXEC {procedure} is not supported. For a table, write ALTER TABLE x RENAME TO y. Detach a database and attach it under its new name.";
+    restore_log_of_parts(), "RESTORE LOG of single files or pages is not supported. It rolls the whole database forward; omit FILE and PAGE.";
     restore_of_log_alone(file), "A restore of the log file '{file}' alone is not supported. The log records which extents have changed; restore the whole database.";
     restore_of_parts_mixed(), "A restore of filegroups, or of pages together with files is not supported. Write PAGE = 'file:page, ...' once, or FILE = 'name' for each file; there are no filegroups.";
     restore_of_several_files(count), "A restore of a database of {count} files is not supported. A SQLite database is one file.";
@@ -593,7 +606,7 @@ texts! {
     NOT_BUILT, 50001, 16;
     marked_transaction_not_built(), "A marked transaction is not implemented. SQLite has no log that could store the mark; omit WITH MARK.";
     not_built_yet(feature, hint), "{feature} is not implemented. {hint}";
-    recovery_model_not_built(), "A recovery model other than SIMPLE is not implemented. Log backups are not implemented; take differential backups.";
+    recovery_model_of_sqlite_not_built(), "A recovery model other than SIMPLE of a SQLite file is not implemented. Databases of the page engine have FULL; windlass import makes one of a SQLite file.";
     sql_server_media(device), "Reading the media on '{device}', which SQL Server wrote, is not implemented. Only media of Windlass can be read here.";
     url_instead_of_file(url), "'{url}' is a URL where a file is expected; objects of a store are not implemented here. BACKUP TO URL, RESTORE FROM URL and, on the command line, backup, restore, verify and the commands that show media take URLs.";
 }

@@ -4,7 +4,7 @@ use windlass_base::Message;
 use windlass_codec::Compression;
 use windlass_crypt::Recipient;
 use windlass_device::DeviceAddress;
-use windlass_instance::operation::{BackupOptions, CompressionChoice, MissingBase};
+use windlass_instance::operation::{BackupOptions, CompressionChoice, LogChoice, MissingBase};
 use windlass_instance::tsql::print;
 use windlass_pipeline::{OnDamage, Overwrite, Probe};
 
@@ -58,6 +58,13 @@ pub(super) fn options(arguments: &BackupArguments, common: &Common) -> BackupOpt
     let (tuning, locking) = (&arguments.tuning, &arguments.locking);
     BackupOptions {
         is_differential: arguments.differential,
+        log: arguments
+            .log
+            .then_some(match (arguments.no_truncate, arguments.no_recovery) {
+                (true, _) => LogChoice::NoTruncate,
+                (false, true) => LogChoice::NoRecovery,
+                (false, false) => LogChoice::Truncate,
+            }),
         base: arguments.base.iter().map(DeviceAddress::disk).collect(),
         missing_base: match arguments.base_missing_ok {
             true => MissingBase::Warns,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use windlass_base::message::table;
 use windlass_instance::operation::{
-    MediaOptions, NewestRequest, Recovery, RestoreOptions, Sequence,
+    MediaOptions, NewestRequest, Recovery, RestoreKind, RestoreOptions, Sequence,
 };
 use windlass_instance::tsql::print;
 use windlass_instance::{Failure, Session, logical_name};
@@ -174,7 +174,7 @@ fn steps(
         return Some(Steps::of(options, false));
     };
     let first = newest.steps.first();
-    let continues = first.is_some_and(|step| step.set.set_type == SetType::Differential);
+    let continues = first.is_some_and(|step| step.set.set_type != SetType::Full);
     let steps = newest.steps.into_iter().enumerate();
     let steps = steps.map(|(index, step)| RestoreOptions {
         media: MediaOptions {
@@ -187,6 +187,7 @@ fn steps(
             false => Recovery::NoRecovery,
         },
         replaces: options.replaces && index == 0,
+        wants: Some(RestoreKind::of(step.set.set_type)),
         ..options.clone()
     });
     Some(Steps {

@@ -34,6 +34,7 @@ mod jobs;
 mod keeping;
 mod lengths;
 mod locking;
+mod log_backups;
 mod logging;
 mod logins;
 mod losses;

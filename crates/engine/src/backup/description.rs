@@ -1,11 +1,12 @@
 //! What a backup records about its database, and the file ranges it contains.
 
+use windlass_base::bytes::Reader;
 use windlass_base::{FileId, Guid, Lsn};
 
 use crate::error::{EngineError, Result};
-use crate::log::Position;
 use crate::log::header::{DifferentialBase, Header};
-use crate::options::FileSpec;
+use crate::log::{Position, Tail};
+use crate::options::{FileSpec, RecoveryModel};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackupMode {
@@ -27,20 +28,48 @@ pub struct BackupRange {
     pub bytes: usize,
 }
 
+/// What a backup contains; stored by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    Full = 0,
+    Differential = 1,
+    Log = 2,
+}
+
 /// A database as recorded in a backup: everything needed to recreate its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupDescription {
     pub(crate) header: Header,
     pub(crate) end: Position,
-    pub(crate) differential: bool,
+    pub(crate) content: Content,
+    /// When the end was determined, in milliseconds since 1970, UTC; 0 if unknown.
+    pub(crate) ended_ms: u64,
+    /// Of a log backup: checksum of the block before its first one.
+    pub(crate) previous: u64,
 }
 
 impl BackupDescription {
-    pub(crate) fn new(header: Header, end: Position, kind: BackupMode) -> Self {
+    pub(crate) fn new(header: Header, end: Position, kind: BackupMode, ended_ms: u64) -> Self {
         Self {
             header,
             end,
-            differential: kind == BackupMode::Differential,
+            content: match kind {
+                BackupMode::Full | BackupMode::CopyOnly => Content::Full,
+                BackupMode::Differential => Content::Differential,
+            },
+            ended_ms,
+            previous: 0,
+        }
+    }
+
+    /// Of the log from the start of the tail, which is the redo start in `header`, to `end`.
+    pub(crate) fn of_log(header: Header, start: Tail, end: Position, ended_ms: u64) -> Self {
+        Self {
+            header,
+            end,
+            content: Content::Log,
+            ended_ms,
+            previous: start.previous,
         }
     }
 
@@ -78,7 +107,31 @@ impl BackupDescription {
 
     /// Whether it contains only what changed since [`BackupDescription::base`].
     pub fn is_differential(&self) -> bool {
-        self.differential
+        self.content == Content::Differential
+    }
+
+    /// When the end was determined, in milliseconds since 1970, UTC; 0 if unknown.
+    pub fn ended_ms(&self) -> u64 {
+        self.ended_ms
+    }
+
+    /// The last checkpoint before the end.
+    pub fn checkpoint_lsn(&self) -> Lsn {
+        self.header.checkpoint.lsn(1)
+    }
+
+    /// Whether it contains only log.
+    pub fn is_log(&self) -> bool {
+        self.content == Content::Log
+    }
+
+    pub fn recovery_model(&self) -> RecoveryModel {
+        self.header.recovery_model
+    }
+
+    /// Identity of the history of the database, within which LSNs only grow.
+    pub fn recovery_fork(&self) -> Guid {
+        self.header.recovery_fork
     }
 
     /// The differential base in force when the backup began.
@@ -91,20 +144,39 @@ impl BackupDescription {
     }
 
     pub fn encode(&self) -> Result<Vec<u8>> {
-        let mut out = vec![u8::from(self.differential)];
+        let mut out = vec![self.content as u8];
         out.extend_from_slice(&self.end.0.to_le_bytes());
         out.extend(self.header.encode()?);
+        out.extend_from_slice(&self.ended_ms.to_le_bytes());
+        if self.is_log() {
+            out.extend_from_slice(&self.previous.to_le_bytes());
+        }
         Ok(out)
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let parse = || {
-            let (&differential, rest) = bytes.split_first()?;
+            let (&content, rest) = bytes.split_first()?;
+            let content = match content {
+                0 => Content::Full,
+                1 => Content::Differential,
+                2 => Content::Log,
+                _ => return None,
+            };
             let (end, rest) = rest.split_first_chunk()?;
+            let header = Header::parse(rest)?;
+            let mut input = Reader::new(rest.get(Header::stored_bytes(rest)?..)?);
+            // Sets of older programs end here.
+            let ended_ms = input.u64().unwrap_or(0);
             Some(Self {
-                header: Header::parse(rest)?,
+                header,
                 end: Position(u64::from_le_bytes(*end)),
-                differential: differential != 0,
+                content,
+                ended_ms,
+                previous: match content {
+                    Content::Log => input.u64()?,
+                    _ => 0,
+                },
             })
         };
         parse().ok_or_else(|| {

@@ -4,7 +4,9 @@
 pub(crate) mod description;
 pub(crate) mod file_restore;
 pub(crate) mod follow;
+pub(crate) mod log_check;
 pub(crate) mod offline;
 pub(crate) mod restore;
+pub(crate) mod roll_forward;
 
 pub use description::{BackupDescription, BackupMode, BackupRange};

@@ -15,6 +15,7 @@ use crate::files::{check_regions, locate_extent};
 use crate::log::header::Header;
 use crate::log::reader::{LogReader, find_end, load_sequences};
 use crate::log::replay::{Replayed, replay};
+use crate::options::RecoveryModel;
 use crate::storage::{FileSystem, OpenMode, StorageFile};
 use windlass_base::{ExtentNumber, FileId, Guid};
 
@@ -28,6 +29,9 @@ pub struct LogIdentity {
     pub files: Vec<FileDescription>,
     /// `None` for automatic checkpoints.
     pub target_recovery_time: Option<Duration>,
+    pub recovery_model: RecoveryModel,
+    /// Whether a chain of log backups has begun.
+    pub has_log_chain: bool,
 }
 
 impl LogIdentity {
@@ -41,6 +45,8 @@ impl LogIdentity {
         match Header::load(file.as_ref(), log) {
             Ok(header) => Ok(Some(Self {
                 guid: header.guid,
+                recovery_model: header.recovery_model,
+                has_log_chain: header.tail.is_some(),
                 name: header.name,
                 data_paths: header.files.iter().map(|file| file.path.clone()).collect(),
                 files: FileDescription::list(header.files, header.log),

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::follow::LogFollower;
+use super::roll_forward::Reached;
 use super::{BackupDescription, BackupRange};
 use crate::database::{make_file, open_files};
 use crate::error::{EngineError, Result};
@@ -19,13 +20,14 @@ use crate::log::header::{DifferentialBase, Header, LOG_AREA};
 use crate::log::record::{Group, Record};
 use crate::log::vlf::divide;
 use crate::log::writer::{AppendError, Log, NoRoom, Resume, zero};
+use crate::opening;
 use crate::options::FileSpec;
 use crate::stamps::Moment;
 use crate::storage::{FileSystem, OpenMode, StorageFile};
 use windlass_base::Guid;
 use windlass_base::page::{PAGE_BYTES, PageNumber};
 
-type Pages = BTreeMap<PageNumber, Box<[u8]>>;
+pub(super) type Pages = BTreeMap<PageNumber, Box<[u8]>>;
 
 /// Pages kept in memory while the log is replayed.
 const PAGES_KEPT: usize = 4096;
@@ -46,6 +48,10 @@ pub struct Restore {
     data: DataFiles,
     follower: LogFollower,
     pages: Pages,
+    /// When the end was determined, in milliseconds since 1970, UTC; 0 if unknown.
+    ended_ms: u64,
+    /// Time of the last commit in the log.
+    commit_ms: Option<u64>,
     /// The final names of the files, data files and log.
     names: Option<(Vec<PathBuf>, PathBuf)>,
 }
@@ -58,9 +64,9 @@ impl Restore {
         description: &BackupDescription,
         places: &[PathBuf],
     ) -> Result<Self> {
-        if description.is_differential() {
+        if description.is_differential() || description.is_log() {
             return Err(EngineError::Invalid(
-                "a differential backup is restored onto its base".to_owned(),
+                "only a full backup is restored without another one".to_owned(),
             ));
         }
         let header = placed(description, places)?;
@@ -108,8 +114,31 @@ impl Restore {
             end: description.end(),
             data,
             follower: LogFollower::new(description),
+            ended_ms: description.ended_ms,
             pages: BTreeMap::new(),
+            commit_ms: None,
             names: None,
+        }
+    }
+
+    /// Continues with data files that a log backup has rolled forward; only [`Restore::finish`] is left.
+    pub(super) fn rolled(
+        files: Arc<dyn FileSystem>,
+        header: Header,
+        data: DataFiles,
+        state: &BackupDescription,
+    ) -> Self {
+        let mut restore = Self::over(files, header, data, state);
+        restore.follower.skip();
+        restore
+    }
+
+    /// How far the restore goes, once its log has been applied.
+    pub fn reached(&self) -> Reached {
+        Reached {
+            checksum: self.follower.checksum(),
+            unix_ms: self.commit_ms.unwrap_or(self.ended_ms),
+            applied: 0,
         }
     }
 
@@ -160,10 +189,19 @@ impl Restore {
             follower,
             data,
             pages,
+            commit_ms,
             ..
         } = self;
-        follower.feed(bytes, &mut |page, record| {
-            apply_record(data, pages, page, record)
+        follower.feed_records(bytes, &mut |record| match *record {
+            Record::PageImage { page, .. } | Record::PageRanges { page, .. } => {
+                apply_record(data, pages, page, record)
+            }
+            Record::Commit { unix_ms, .. } => {
+                *commit_ms = (*commit_ms).max(Some(unix_ms));
+                Ok(())
+            }
+            // The files and their regions are those of the description.
+            _ => Ok(()),
         })
     }
 
@@ -198,6 +236,7 @@ impl Restore {
             previous: 0,
             epoch: self.header.epoch + 1,
             redo: self.end,
+            tail: None,
         };
         let guid = self.header.guid;
         let writer = Log::resume(Arc::clone(&file), path, guid, vlfs, resume);
@@ -222,6 +261,9 @@ impl Restore {
         };
         let (fingerprint, lengths) = moment.mark(&self.data, self.header.page_count)?;
         self.data.sync()?;
+        // The last opening of the database whose pages these are.
+        let first = self.first_page()?;
+        let opening = first.as_deref().and_then(opening::of).unwrap_or(Guid::NIL);
         let (mut specs, mut log_spec) = (self.data.specs(), log.clone());
         if let Some((data, log)) = &self.names {
             for (spec, name) in specs.iter_mut().zip(data) {
@@ -232,6 +274,9 @@ impl Restore {
         let header = Header {
             counter: 1,
             recovery_fork: Guid::random(),
+            opening,
+            // The chain of the new history begins with its first backup.
+            tail: None,
             name: name.to_owned(),
             epoch: resume.epoch,
             clean: false,
@@ -288,7 +333,7 @@ impl Drop for Made<'_> {
 }
 
 /// Replays a record on its page.
-fn apply_record(
+pub(super) fn apply_record(
     data: &DataFiles,
     pages: &mut Pages,
     page: PageNumber,
@@ -311,7 +356,7 @@ fn apply_record(
     Ok(())
 }
 
-fn write_pages(data: &DataFiles, pages: &mut Pages) -> Result<()> {
+pub(super) fn write_pages(data: &DataFiles, pages: &mut Pages) -> Result<()> {
     for (page, content) in std::mem::take(pages) {
         data.write(page, &content)?;
     }

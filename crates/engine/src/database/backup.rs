@@ -32,10 +32,13 @@ use windlass_io::DirectFile;
 use super::Database;
 use super::checkpoint::CheckpointKind;
 use super::copies::CopyInProgress;
+use super::log_backup::now_ms;
+use super::log_chain::ModelThen;
 use crate::backup::{BackupDescription, BackupMode, BackupRange};
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, Result};
 use crate::log::Position;
+use crate::log::block::{BLOCK_BYTES_MAX, stored_bytes};
 use crate::log::header::{DifferentialBase, Header};
 use crate::log::reader::LogReader;
 
@@ -75,6 +78,7 @@ pub struct Backup {
     map: Option<ExtentMap>,
     /// Number of times page checksums had been turned on or off before the checkpoint.
     checksum_changes: u64,
+    model_then: ModelThen,
     copy: CopyInProgress,
     copy_started: Instant,
     description: Option<BackupDescription>,
@@ -104,6 +108,7 @@ impl Database {
             page_count: 0,
             map: None,
             checksum_changes: 0,
+            model_then: self.model_now(),
             copy: self.copies.begin(),
             copy_started: Instant::now(),
             description: None,
@@ -247,7 +252,7 @@ impl Backup {
     /// Call after all ranges are copied: the backup shows the commit that is the latest now.
     pub fn finish_data(&mut self) -> Result<&BackupDescription> {
         let database = &self.database;
-        let (end, latest) = database.end_and_latest();
+        let ((end, latest), ended_ms) = (database.end_and_latest(), now_ms());
         database.log.flush_to(end)?;
         self.phase(BackupPhase::DataCopy, self.copy_started, 0);
         let header = Header {
@@ -256,7 +261,7 @@ impl Backup {
             sequence: latest.sequence,
             ..database.header.current(&database.log, &database.data)
         };
-        let description = BackupDescription::new(header, end, self.kind);
+        let description = BackupDescription::new(header, end, self.kind, ended_ms);
         Ok(self.description.insert(description))
     }
 
@@ -266,12 +271,12 @@ impl Backup {
     /// # Errors
     /// Fails before [`Backup::finish_data`], because the end is not yet known.
     pub fn log_copy(&self) -> Result<LogCopy> {
-        Ok(LogCopy {
-            started: Instant::now(),
-            end: self.description()?.end(),
-            reader: self.database.log.reader(self.first),
-            rest: Vec::new(),
-        })
+        let end = self.description()?.end();
+        Ok(LogCopy::new(
+            self.database.log.reader(self.first),
+            self.first,
+            end,
+        ))
     }
 
     /// Call after the log has been copied.
@@ -308,15 +313,24 @@ impl Backup {
     }
 
     /// Call after the backup is safely on its media. A full backup becomes the differential base as
-    /// set `set`, unless a backup that started later already has. Returns the steps.
+    /// set `set`, unless a backup that started later already has. In the recovery model FULL, a full or
+    /// differential one begins the chain of log backups, if there is none. Returns the steps.
     pub fn complete(self, set: Guid) -> Result<Vec<PhaseReport>> {
         self.description()?;
+        let database = &self.database;
+        let begins = self.kind != BackupMode::CopyOnly
+            && database.begin_chain(self.first, self.model_then)?;
+        if begins && self.kind == BackupMode::Differential {
+            database
+                .header
+                .write(&database.log, &database.data, |_| {})?;
+        }
         if self.kind == BackupMode::Full {
-            let database = &self.database;
             {
                 let _gate = database.commits.gate();
                 let first_lsn = self.first_lsn();
                 if database.differential_base().first_lsn > first_lsn {
+                    // Then the chain has begun before, and a header says so.
                     return Ok(self.phases());
                 }
                 database.maps.become_base(self.number);
@@ -329,33 +343,69 @@ impl Backup {
     }
 }
 
-/// Reads the log that belongs to a backup, in pieces of any size.
+/// Reads the log that belongs to a backup, in pieces of whole blocks.
 #[derive(Debug)]
 pub struct LogCopy {
     started: Instant,
     reader: LogReader,
+    /// After the last block that was passed on.
+    reached: Position,
     end: Position,
-    /// The part of the last block that did not fit.
+    /// The next block, which did not fit any more.
     rest: Vec<u8>,
 }
 
 impl LogCopy {
-    /// Fills `buffer` with the next bytes; returns fewer only at the end.
+    /// The smallest buffer that any block fits.
+    pub const BUFFER_BYTES_MIN: usize = stored_bytes(BLOCK_BYTES_MAX);
+
+    /// From `first` to `end`, which is on disk.
+    pub(super) fn new(reader: LogReader, first: Position, end: Position) -> Self {
+        Self {
+            started: Instant::now(),
+            reader,
+            reached: first,
+            end,
+            rest: Vec::new(),
+        }
+    }
+
+    /// Fills `buffer`, of at least [`LogCopy::BUFFER_BYTES_MIN`], with the next blocks; returns 0 only at the end.
+    ///
+    /// # Errors
+    /// The log breaks off before its end, or cannot be read.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let mut filled = self.rest.len().min(buffer.len());
-        buffer[..filled].copy_from_slice(&self.rest[..filled]);
-        self.rest.drain(..filled);
-        while filled < buffer.len() {
+        let mut filled = self.rest.len();
+        let head = buffer.get_mut(..filled).ok_or_else(|| {
+            EngineError::Invalid(format!("a buffer of less than {filled} bytes for the log"))
+        })?;
+        head.copy_from_slice(&self.rest);
+        self.rest.clear();
+        while self.reached != self.end {
             let Some((header, block)) = self.reader.next()? else {
                 break;
             };
             if header.position >= self.end {
                 break;
             }
-            let taken = block.len().min(buffer.len() - filled);
-            buffer[filled..filled + taken].copy_from_slice(&block[..taken]);
-            self.rest.extend_from_slice(&block[taken..]);
-            filled += taken;
+            self.reached = header.end();
+            match buffer.get_mut(filled..filled + block.len()) {
+                Some(place) => place.copy_from_slice(block),
+                None => {
+                    self.rest.extend_from_slice(block);
+                    return Ok(filled);
+                }
+            }
+            filled += block.len();
+        }
+        if self.reached != self.end {
+            return Err(EngineError::Corrupt {
+                path: self.reader.path().to_owned(),
+                what: format!(
+                    "the log breaks off after {:?}, before the end of the backup at {:?}",
+                    self.reached, self.end
+                ),
+            });
         }
         Ok(filled)
     }

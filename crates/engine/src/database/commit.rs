@@ -18,19 +18,19 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, MutexGuard};
 use windlass_base::page::{PAGE_BYTES, checksum};
 use windlass_base::{Guid, Lsn, PageNumber};
 
 use super::Database;
+use super::log_backup::now_ms;
 use super::read::Checksum;
 use super::writer::WriterToken;
 use crate::error::{EngineError, Result};
-use crate::log::Position;
 use crate::log::record::Group;
 use crate::log::writer::{AppendError, Appended, NoRoom};
+use crate::log::{LogReuseWait, Position};
 use crate::opening;
 use crate::pool::Change;
 use crate::versions::{Blocked, Commit};
@@ -46,6 +46,8 @@ pub(super) struct Commits {
     gate: Mutex<()>,
     /// Commits up to this one are on disk.
     durable: AtomicU64,
+    /// The last time that was taken for a commit or the end of a log backup.
+    last_ms: AtomicU64,
 }
 
 /// While this exists, no transaction commits.
@@ -59,6 +61,12 @@ impl Commits {
         Gate {
             _held: self.gate.lock(),
         }
+    }
+
+    /// The time, in milliseconds since 1970, UTC; not before any that was taken, even if the clock is set back.
+    pub(super) fn time(&self, _gate: &Gate<'_>) -> u64 {
+        let now = now_ms();
+        now.max(self.last_ms.fetch_max(now, Ordering::Relaxed))
     }
 
     /// Number of the last commit known to be on disk.
@@ -158,8 +166,8 @@ impl Database {
         next: Commit,
     ) -> Result<Option<Appended>> {
         let mut attempt = self.attempt(pages, base, next)?;
-        // A checkpoint frees most of the log; the rest must come from growth.
-        if let Attempt::NoRoom(_) = attempt {
+        // A checkpoint frees most of the log, unless that waits for a backup; the rest must come from growth.
+        if matches!(attempt, Attempt::NoRoom(_)) && !self.log.is_held() {
             self.checkpoint()?;
             attempt = self.attempt(pages, base, next)?;
         }
@@ -244,9 +252,9 @@ impl Database {
         if prepared.changes.is_empty() && base.page_count == next.page_count {
             return Ok(Attempt::Unchanged);
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let unix_ms = now.map_or(0, |since| since.as_millis() as u64);
-        prepared.group.commit(next.page_count, unix_ms);
+        prepared
+            .group
+            .commit(next.page_count, self.commits.time(&gate));
         let blocked = self.save_versions(&prepared.replaced, next.sequence)?;
         let changed = prepared.changes.iter();
         self.maps.mark(changed.map(|&(page, _)| page.extent()));
@@ -378,16 +386,17 @@ impl Database {
         Ok(())
     }
 
-    fn log_full(&self, room: NoRoom, reason: &str) -> EngineError {
-        let held = if self.log.is_held() {
-            "; a backup under way holds the log"
-        } else {
-            ""
+    pub(super) fn log_full(&self, room: NoRoom, reason: &str) -> EngineError {
+        let held = match self.log.reuse_wait() {
+            LogReuseWait::LogBackup => "; it waits for a log backup",
+            LogReuseWait::ActiveBackup => "; a backup under way holds it",
+            LogReuseWait::Checkpoint | LogReuseWait::Nothing => "",
         };
         EngineError::LogFull {
             database: self.name.clone(),
             needed: room.needed,
             free: room.free,
+            wait: self.log.reuse_wait(),
             reason: format!("{reason}{held}"),
         }
     }

@@ -20,7 +20,7 @@ use crate::log::Position;
 use crate::log::header::{DifferentialBase, Fingerprint, Header, LOG_AREA};
 use crate::log::vlf::{VLF_BYTES_MIN, divide};
 use crate::log::writer::{Resume, zero};
-use crate::options::{CreateDatabase, FileSpec};
+use crate::options::{CreateDatabase, FileSpec, RecoveryModel};
 use crate::pool::DatabaseNumber;
 use crate::storage::{FileSystem, OpenMode, RealFileSystem, StorageFile};
 use windlass_base::page::PAGE_BYTES;
@@ -282,6 +282,8 @@ fn first_header(request: &CreateDatabase, page_count: u32, data: &DataFiles) -> 
         lengths: Vec::new(),
         regions: data.regions(),
         vlfs: divide(LOG_AREA, request.log.size - LOG_AREA),
+        recovery_model: RecoveryModel::Simple,
+        tail: None,
     }
 }
 
@@ -349,6 +351,7 @@ impl Database {
             previous: 0,
             epoch: header.epoch,
             redo: header.redo,
+            tail: None,
         };
         let database = Self::assemble(shared, number, header, data, log_file, resume);
         database.note_checksums(&database.writer_token()?, page_count)?;

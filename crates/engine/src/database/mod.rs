@@ -10,14 +10,15 @@
 //! | [`stored`] | the header in the log file |
 //! | [`checksums`] | whether pages carry checksums |
 //! | [`copies`] | backups that copy the data files |
+//! | [`log_chain`] | the recovery model; the chain of log backups |
 //! | [`crate::log::writer`] | the log; whether the database is offline |
 //! | [`crate::files`], [`crate::dirty`], [`crate::versions`], [`crate::differential`] | data files, dirty page lists, old page versions, differential map |
 //!
 //! The other modules use these parts: [`create`] (with [`content`]) and [`recovery`] (which opens), [`transaction`] and
-//! [`read`], [`flush`] (page writes), [`foreign`] (changes by another SQLite), [`backup`],
+//! [`read`], [`flush`] (page writes), [`foreign`] (changes by another SQLite), [`backup`], [`log_backup`],
 //! [`page_restore`] and [`counters`].
 //!
-//! Locks, in locking order: writer's token, checkpoint, commit gate, header, log, a partition of the
+//! Locks, in locking order: writer's token, checkpoint, log chain, commit gate, header, log, a partition of the
 //! pool, dirty page lists. Never two of the same kind at once.
 
 pub(crate) mod backup;
@@ -30,6 +31,8 @@ pub(crate) mod counters;
 mod create;
 mod flush;
 mod foreign;
+pub(crate) mod log_backup;
+mod log_chain;
 pub(crate) mod page_restore;
 pub(crate) mod read;
 mod recovery;
@@ -50,6 +53,7 @@ use self::checkpoint::Checkpointer;
 use self::checksums::PageChecksums;
 use self::commit::Commits;
 use self::copies::Copies;
+use self::log_chain::LogChain;
 use self::stored::StoredHeader;
 use self::writer::{Writer, WriterToken};
 use crate::differential::DifferentialMaps;
@@ -58,13 +62,17 @@ use crate::error::{EngineError, Result};
 use crate::files::{DataFile, DataFiles, extents_used};
 use crate::instance::Shared;
 use crate::log::header::Header;
-use crate::log::writer::{Log, Resume};
-use crate::options::FileSpec;
+use crate::log::record::Group;
+use crate::log::writer::{AppendError, Log, Resume};
+use crate::options::{FileSpec, RecoveryModel};
 use crate::pool::{DatabaseNumber, PageKey};
 use crate::stamps::fingerprint;
 use crate::storage::{FileSystem, OpenMode, StorageFile, unnamed};
 use crate::versions::{Commit, Versions};
 use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES};
+
+/// Log bytes kept free for recovery to log that a data file was not added.
+const LAYOUT_RESERVE: u64 = 4096;
 
 /// An open database of an instance.
 #[derive(Debug)]
@@ -87,6 +95,7 @@ pub struct Database {
     checkpointer: Checkpointer,
     checksums: PageChecksums,
     copies: Arc<Copies>,
+    log_chain: LogChain,
     /// The last damaged page that was read.
     damage: Mutex<Option<EngineError>>,
     figures: counters::Figures,
@@ -156,6 +165,7 @@ impl Database {
             checkpointer: Checkpointer::new(header.target_recovery_ms),
             checksums: PageChecksums::default(),
             copies: Arc::default(),
+            log_chain: LogChain::default(),
             damage: Mutex::default(),
             figures: counters::Figures::default(),
             header: StoredHeader::new(log_file, header),
@@ -290,17 +300,17 @@ impl Database {
         // The header is stored under the gate, so that no commit uses the new extents before they
         // are durable.
         let gate = self.commits.gate();
-        let visible = self.versions.pages_visible();
         let added = DataFile {
             spec: spec.clone(),
             file: Arc::clone(&file),
         };
-        let room = self.data.add(added, visible.max(self.header.page_count()));
-        if room.is_err() {
+        let room = self.data.add(added, self.pages_placed());
+        let logged = room.and_then(|()| self.log_layout());
+        if logged.is_err() {
             // The first error is the one to report.
             let _left = files.discard(&spec.path, file.as_ref());
         }
-        room?;
+        logged?;
         self.header.write(&self.log, &self.data, |header| {
             // The first file, too, gets its stamp with the next checkpoint.
             if header.files.len() == 2 {
@@ -313,20 +323,60 @@ impl Database {
         Ok(())
     }
 
+    /// The pages whose places a new data file does not change: those that a reader or the header knows, and those
+    /// that the log may go on describing by ranges.
+    fn pages_placed(&self) -> u32 {
+        let dirty = self.dirty.last_page().map_or(0, PageNumber::sqlite);
+        let visible = self.versions.pages_visible();
+        visible.max(self.header.page_count()).max(dirty)
+    }
+
+    /// Logs the last data file and region, which a restore of log backups adds at this place. The caller holds the
+    /// gate. If that fails, they are removed again.
+    fn log_layout(&self) -> Result<()> {
+        if self.recovery_model() != RecoveryModel::Full {
+            return Ok(());
+        }
+        let (files, regions) = (self.data.specs(), self.data.regions());
+        let mut group = Group::default();
+        let added = files.last().zip(regions.last());
+        group.layout(files.len() - 1, regions.len() - 1, added);
+        // If a crash prevents the header that follows, recovery logs that the file was not added.
+        let reserve = self.checkpoint_reserve() + LAYOUT_RESERVE;
+        let sequence = self.versions.latest().sequence;
+        let appended = self.log.append(&group, sequence, reserve);
+        let appended = appended.map_err(|error| match error {
+            AppendError::NoRoom(room) => self.log_full(room, "its size does not suffice"),
+            AppendError::Failed(error) => error,
+        });
+        if appended.is_err() {
+            self.data.remove_last();
+        }
+        self.log.flush_to(appended?.end)
+    }
+
     /// Closes the database. All data is then in the data files; a single data file is a plain
-    /// SQLite database of exactly its pages.
+    /// SQLite database of exactly its pages, unless the log was too full for the checkpoint.
     ///
     /// # Errors
     /// [`EngineError::Busy`] if a write transaction is open.
     pub fn close(&self) -> Result<()> {
         let _writer = self.writer_token()?;
         self.check_online()?;
-        self.checkpoint()?;
+        let is_full = match self.checkpoint() {
+            // The log waits for its backup, and says the rest when the database is opened again.
+            Err(EngineError::LogFull { .. }) if self.log.tail().is_some() => true,
+            checkpoint => {
+                checkpoint?;
+                false
+            }
+        };
         let _checkpointing = self.checkpointer.lock();
         self.shared.dispenser.drain(self.number);
         let latest = self.versions.latest();
         if let Some(file) = self.data.single()
             && !self.copies.any()
+            && !is_full
         {
             let bytes = u64::from(latest.page_count) * PAGE_BYTES as u64;
             let outcome = file.set_len(bytes).and_then(|()| file.sync());

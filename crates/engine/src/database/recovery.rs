@@ -24,9 +24,9 @@ use crate::instance::Shared;
 use crate::log::Position;
 use crate::log::header::Header;
 use crate::log::reader::{LogEnd, LogReader, find_end, load_sequences};
-use crate::log::record::Record;
+use crate::log::record::{Group, Record};
 use crate::log::replay::{Replayed, replay};
-use crate::log::writer::Resume;
+use crate::log::writer::{AppendError, Resume};
 use crate::options::OpenDatabase;
 use crate::pool::{Change, DatabaseNumber};
 use crate::stamps;
@@ -106,6 +106,7 @@ impl Database {
             previous: end.previous,
             epoch: header.epoch,
             redo: header.redo,
+            tail: header.tail,
         };
         let mut database = Self::assemble(shared, number, current, data, log_file, resume);
         database.recover(&header, page_count, start)?;
@@ -121,16 +122,22 @@ impl Database {
         };
         let (reader, end) = (self.log.reader(header.redo), self.log.end());
         let path = &header.log.path;
-        let Replayed { map, latest, .. } =
-            replay(reader, &header, path, end, |page, group, record| {
-                self.redo(page, group, record)
-            })?;
+        let replayed = replay(reader, &header, path, end, |page, group, record| {
+            self.redo(page, group, record)
+        })?;
+        let Replayed {
+            map,
+            latest,
+            layout,
+            ..
+        } = replayed;
         self.maps = DifferentialMaps::new(map);
         self.data.ensure(latest.page_count)?;
         if changed {
             // Another program wrote to the file while it was closed, which no map records.
             self.maps.mark(ExtentNumber::all(latest.page_count));
             foreign::take_over(&self.data, latest.page_count)?;
+            self.break_chain();
         }
         self.versions = Versions::new(latest);
         self.commits.are_durable(latest.sequence);
@@ -144,9 +151,32 @@ impl Database {
             let rate = bytes as f64 / elapsed.as_secs_f64();
             self.checkpointer.measured_redo_rate(rate as u64);
         }
+        self.correct_layout(layout, latest.sequence)?;
         // The first header of this epoch: from here on, the database no longer counts as cleanly
         // closed.
-        self.advance_redo(&self.checkpointer.lock())
+        match self.advance_redo(&self.checkpointer.lock()) {
+            // The log waits for its backup, for which the database must be open.
+            Err(EngineError::LogFull { .. }) if self.log.tail().is_some() => {
+                self.header
+                    .write(&self.log, &self.data, |header| header.clean = false)
+            }
+            advanced => advanced,
+        }
+    }
+
+    /// Logs that a data file is not part of the database, if a crash prevented the header that adds it.
+    fn correct_layout(&self, logged: Option<(usize, usize)>, sequence: u64) -> Result<()> {
+        let layout = (self.data.specs().len(), self.data.regions().len());
+        if logged.is_none_or(|logged| logged == layout) {
+            return Ok(());
+        }
+        let mut group = Group::default();
+        group.layout(layout.0, layout.1, None);
+        match self.log.append(&group, sequence, 0) {
+            Ok(appended) => self.log.flush_to(appended.end),
+            Err(AppendError::NoRoom(room)) => Err(self.log_full(room, "its size does not suffice")),
+            Err(AppendError::Failed(error)) => Err(error),
+        }
     }
 
     /// Replays the record of a page into the pool.
@@ -240,6 +270,12 @@ fn settle(file: &dyn StorageFile, header: &mut Header, end: LogEnd) -> std::io::
         if behind {
             file.write_at(&[0; SECTOR_BYTES], vlf.offset)?;
             vlf.sequence = 0;
+        }
+        let at = end.position.block();
+        if vlf.sequence == end.position.vlf() && vlf.sequence > 0 && (1..vlf.blocks).contains(&at) {
+            // The next block may go elsewhere, and what a crash left here would continue the last one.
+            let offset = vlf.offset + u64::from(at) * SECTOR_BYTES as u64;
+            file.write_at(&[0; SECTOR_BYTES], offset)?;
         }
     }
     header.epoch = header.epoch.max(end.epoch) + 1;

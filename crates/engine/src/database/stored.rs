@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - Each header written has a higher number than the one before, and is durable before the call
-//!   that changed it returns. A change that [`StoredHeader::rebase`] notes becomes durable with the
-//!   next header.
+//!   that changed it returns. Changes that [`StoredHeader::rebase`] and [`StoredHeader::note_tail`] note become
+//!   durable with the next header.
 //! - Nothing is written once the database is offline: after a close, its files may belong to
 //!   another process. A failed write takes it offline.
 
@@ -15,9 +15,10 @@ use windlass_base::Guid;
 
 use crate::error::{EngineError, Result};
 use crate::files::DataFiles;
+use crate::log::Tail;
 use crate::log::header::{DifferentialBase, Header};
 use crate::log::writer::Log;
-use crate::options::FileSpec;
+use crate::options::{FileSpec, RecoveryModel};
 use crate::storage::StorageFile;
 
 #[derive(Debug)]
@@ -80,6 +81,15 @@ impl StoredHeader {
 
     pub(super) fn base(&self) -> DifferentialBase {
         self.header.lock().base
+    }
+
+    /// Sets the tail that the next header contains.
+    pub(super) fn note_tail(&self, tail: Option<Tail>) {
+        self.header.lock().tail = tail;
+    }
+
+    pub(super) fn recovery_model(&self) -> RecoveryModel {
+        self.header.lock().recovery_model
     }
 
     /// Pages of the database at the last checkpoint.

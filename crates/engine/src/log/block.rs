@@ -108,7 +108,7 @@ impl BlockHeader {
 }
 
 /// Bytes in the file of a block with `payload` bytes of records.
-pub(crate) fn stored_bytes(payload: usize) -> usize {
+pub(crate) const fn stored_bytes(payload: usize) -> usize {
     (HEADER_BYTES + payload).next_multiple_of(SECTOR_BYTES)
 }
 

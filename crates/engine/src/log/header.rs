@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::{ExtentNumber, Guid, Lsn, checksum};
 
-use super::Position;
 use super::vlf::Vlf;
+use super::{Position, Tail};
 use crate::error::{EngineError, Result};
 use crate::files::FileExtent;
-use crate::options::{FileSpec, Growth};
+use crate::options::{FileSpec, Growth, RecoveryModel};
 use crate::storage::StorageFile;
 use windlass_base::bytes::{Reader, Writer};
 
@@ -23,8 +23,11 @@ pub(crate) const SLOT_BYTES: usize = 64 * 1024;
 /// Offset of the first virtual log file, in bytes.
 pub(crate) const LOG_AREA: u64 = 2 * SLOT_BYTES as u64;
 
-/// First bytes of every log file.
+/// First bytes of the log file of a database with the recovery model SIMPLE.
 pub const MAGIC: &[u8; 8] = b"WLLOG001";
+
+/// First bytes of the others: a program that does not know the recovery model would truncate the log.
+pub const MAGIC_KEPT: &[u8; 8] = b"WLLOG002";
 
 /// A range of extents that are spread over the same files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,12 +89,19 @@ pub(crate) struct Header {
     pub(crate) lengths: Vec<u64>,
     pub(crate) regions: Vec<Region>,
     pub(crate) vlfs: Vec<Vlf>,
+    pub(crate) recovery_model: RecoveryModel,
+    /// What no log backup has yet; `None` if no chain of log backups has begun.
+    pub(crate) tail: Option<Tail>,
 }
 
 impl Header {
     pub(crate) fn encode(&self) -> Result<Vec<u8>> {
         let mut out = Writer::default();
-        out.0.extend_from_slice(MAGIC);
+        let is_kept = self.recovery_model == RecoveryModel::Full;
+        out.0.extend_from_slice(match is_kept {
+            true => MAGIC_KEPT,
+            false => MAGIC,
+        });
         out.u64(0);
         out.u64(self.counter);
         out.guid(self.guid);
@@ -122,17 +132,16 @@ impl Header {
         }
         out.u16(self.regions.len() as u16);
         for region in &self.regions {
-            out.u32(region.first_extent.0);
-            out.u16(region.files.len() as u16);
-            for &(file, extent) in &region.files {
-                out.u16(file);
-                out.u32(extent.0);
-            }
+            write_region(&mut out, region);
         }
         out.u16(self.vlfs.len() as u16);
         for vlf in &self.vlfs {
             out.u64(vlf.offset);
             out.u32(vlf.blocks);
+        }
+        if is_kept {
+            out.u64(self.tail.map_or(0, |tail| tail.start.0));
+            out.u64(self.tail.map_or(0, |tail| tail.previous));
         }
         let sum = checksum(&out.0);
         let length = out.0.len() as u64;
@@ -148,6 +157,12 @@ impl Header {
         Ok(out.0)
     }
 
+    /// Bytes of the header at the start of `bytes`, with its checksum.
+    pub(crate) fn stored_bytes(bytes: &[u8]) -> Option<usize> {
+        let length = Reader::new(bytes.get(8..)?).u64()?;
+        usize::try_from(length).ok()?.checked_add(8)
+    }
+
     /// Reads a slot; `None` if it is empty or damaged.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let length = Reader::new(bytes.get(8..)?).u64()?;
@@ -155,10 +170,21 @@ impl Header {
         let mut content = bytes.get(..length)?.to_vec();
         content.get_mut(8..16)?.fill(0);
         let stored = Reader::new(bytes.get(length..)?).u64()?;
-        if !content.starts_with(MAGIC) || checksum(&content) != stored {
+        let is_kept = content.starts_with(MAGIC_KEPT);
+        if !(is_kept || content.starts_with(MAGIC)) || checksum(&content) != stored {
             return None;
         }
-        Self::fields(&mut Reader::new(&content[16..]))
+        let mut input = Reader::new(&content[16..]);
+        let header = Self::fields(&mut input)?;
+        if !is_kept {
+            return Some(header);
+        }
+        let (start, previous) = (Position(input.u64()?), input.u64()?);
+        Some(Self {
+            recovery_model: RecoveryModel::Full,
+            tail: (start.0 > 0).then_some(Tail { start, previous }),
+            ..header
+        })
     }
 
     fn fields(input: &mut Reader<'_>) -> Option<Self> {
@@ -188,14 +214,7 @@ impl Header {
             log: read_spec(input)?,
             files: list(input, read_spec)?,
             lengths: list(input, read_length)?,
-            regions: list(input, |input| {
-                Some(Region {
-                    first_extent: ExtentNumber(input.u32()?),
-                    files: list(input, |input| {
-                        Some((input.u16()?, FileExtent(input.u32()?)))
-                    })?,
-                })
-            })?,
+            regions: list(input, read_region)?,
             vlfs: list(input, |input| {
                 Some(Vlf {
                     offset: input.u64()?,
@@ -203,6 +222,8 @@ impl Header {
                     sequence: 0,
                 })
             })?,
+            recovery_model: RecoveryModel::Simple,
+            tail: None,
         })
     }
 
@@ -251,7 +272,25 @@ fn list<T>(
     (0..count).map(|_| one(input)).collect()
 }
 
-fn write_spec(out: &mut Writer, spec: &FileSpec) {
+pub(crate) fn write_region(out: &mut Writer, region: &Region) {
+    out.u32(region.first_extent.0);
+    out.u16(region.files.len() as u16);
+    for &(file, extent) in &region.files {
+        out.u16(file);
+        out.u32(extent.0);
+    }
+}
+
+pub(crate) fn read_region(input: &mut Reader<'_>) -> Option<Region> {
+    Some(Region {
+        first_extent: ExtentNumber(input.u32()?),
+        files: list(input, |input| {
+            Some((input.u16()?, FileExtent(input.u32()?)))
+        })?,
+    })
+}
+
+pub(crate) fn write_spec(out: &mut Writer, spec: &FileSpec) {
     out.text(spec.logical_name.as_bytes());
     out.text(spec.path.as_os_str().as_bytes());
     out.u64(spec.size);
@@ -269,7 +308,7 @@ fn read_length(input: &mut Reader<'_>) -> Option<u64> {
     input.u64()
 }
 
-fn read_spec(input: &mut Reader<'_>) -> Option<FileSpec> {
+pub(crate) fn read_spec(input: &mut Reader<'_>) -> Option<FileSpec> {
     let logical_name = String::from_utf8(input.text()?.to_vec()).ok()?;
     let path = PathBuf::from(std::ffi::OsString::from_vec(input.text()?.to_vec()));
     let size = input.u64()?;
@@ -325,8 +364,22 @@ mod tests {
                 files: vec![(0, FileExtent(0)), (1, FileExtent(0))],
             }],
             vlfs: super::super::vlf::divide(LOG_AREA, 1 << 20),
+            recovery_model: RecoveryModel::Simple,
+            tail: None,
+        };
+        let bytes = header.encode().unwrap();
+        assert!(bytes.starts_with(MAGIC));
+        assert_eq!(Header::parse(&bytes).as_ref(), Some(&header));
+        let header = Header {
+            recovery_model: RecoveryModel::Full,
+            tail: Some(Tail {
+                start: Position::new(2, 5),
+                previous: 17,
+            }),
+            ..header
         };
         let mut bytes = header.encode().unwrap();
+        assert!(bytes.starts_with(MAGIC_KEPT));
         assert_eq!(Header::parse(&bytes), Some(header));
         for index in 0..bytes.len() {
             bytes[index] ^= 0x10;

@@ -10,7 +10,8 @@
 //!   acknowledged only after a sync that covers it; the acknowledged groups are therefore a prefix
 //!   of the log.
 //! - A synced sector of the log is not written again before its virtual log file is reused.
-//! - A virtual log file is reused only after a header with a later redo start was synced.
+//! - A virtual log file is reused only after a header with a later redo start was synced; in the recovery
+//!   model FULL, also with a later start of the tail, which a log backup moves once its set is durable.
 //! - Every block contains the checksum of the previous block, its own position and the epoch of the
 //!   recovery after which it was written, and epochs never decrease along the chain. Blocks that a
 //!   crash left after the end can therefore never become part of the log again.
@@ -56,6 +57,38 @@ impl Position {
             block: self.block(),
             slot,
         }
+    }
+}
+
+/// The tail of the log: what no log backup has yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tail {
+    /// Where the next log backup begins.
+    pub(crate) start: Position,
+    /// Checksum of the block before, with which its first block must continue.
+    pub(crate) previous: u64,
+}
+
+/// What keeps the log from being reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogReuseWait {
+    Nothing,
+    /// A checkpoint has not moved the redo start yet.
+    Checkpoint,
+    /// No log backup has it yet.
+    LogBackup,
+    /// A backup under way needs it.
+    ActiveBackup,
+}
+
+impl fmt::Display for LogReuseWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "NOTHING",
+            Self::Checkpoint => "CHECKPOINT",
+            Self::LogBackup => "LOG_BACKUP",
+            Self::ActiveBackup => "ACTIVE_BACKUP_OR_RESTORE",
+        })
     }
 }
 

@@ -41,6 +41,19 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
+    /// Continues a block with this checksum.
+    pub(crate) fn after(previous: u64) -> Self {
+        Self {
+            previous: Some(previous),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the last block ended its group.
+    pub(crate) fn is_between_groups(&self) -> bool {
+        !self.in_group
+    }
+
     /// Whether `header` may follow.
     pub(crate) fn admits(&self, header: &BlockHeader) -> bool {
         header.first != self.in_group
@@ -81,6 +94,17 @@ impl LogReader {
             window: Vec::new(),
             window_at: None,
         }
+    }
+
+    /// Of the log file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The same, if the block before has this checksum.
+    pub(crate) fn after(mut self, previous: u64) -> Self {
+        self.chain = Chain::after(previous);
+        self
     }
 
     /// The next block, header and records as stored; `None` at the end of the chain.

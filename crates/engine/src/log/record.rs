@@ -5,6 +5,8 @@
 //! torn has a whole image in the log before any byte ranges.
 
 use super::Position;
+use super::header::{Region, read_region, read_spec, write_region, write_spec};
+use crate::options::FileSpec;
 use windlass_base::Guid;
 use windlass_base::bytes::{Reader, Writer};
 use windlass_base::page::{PAGE_BYTES, PageNumber};
@@ -14,6 +16,9 @@ const PAGE_RANGES: u8 = 2;
 const COMMIT: u8 = 3;
 const CHECKPOINT: u8 = 4;
 const MAP_PART: u8 = 5;
+const LAYOUT: u8 = 6;
+const DATA_FILE: u8 = 7;
+const REGION: u8 = 8;
 
 /// Number of equal bytes between two changed ranges for which one longer range is cheaper than two.
 const GAP_BYTES: usize = 8;
@@ -53,6 +58,13 @@ pub(crate) enum Record<'a> {
         first: u32,
         bytes: &'a [u8],
     },
+    /// From here on the database has the first so many of its data files and regions, and those that
+    /// follow in the group.
+    Layout { files: u16, regions: u16 },
+    /// The next data file, as stored.
+    DataFile(&'a [u8]),
+    /// The next region, as stored.
+    Region(&'a [u8]),
 }
 
 /// The encoded records of one group, before they are split into blocks.
@@ -111,6 +123,35 @@ impl Group {
         });
     }
 
+    /// The first `files` data files and `regions` regions, and what was added to them.
+    pub(crate) fn layout(
+        &mut self,
+        files: usize,
+        regions: usize,
+        added: Option<(&FileSpec, &Region)>,
+    ) {
+        self.record(|out| {
+            out.u8(LAYOUT);
+            out.u16(files as u16);
+            out.u16(regions as u16);
+        });
+        let Some((spec, region)) = added else {
+            return;
+        };
+        let mut stored = Writer::default();
+        write_spec(&mut stored, spec);
+        self.record(|out| {
+            out.u8(DATA_FILE);
+            out.text(&stored.0);
+        });
+        let mut stored = Writer::default();
+        write_region(&mut stored, region);
+        self.record(|out| {
+            out.u8(REGION);
+            out.text(&stored.0);
+        });
+    }
+
     pub(crate) fn checkpoint(&mut self, redo: Position, identity: Guid, map: &[u8]) {
         self.record(|out| {
             out.u8(CHECKPOINT);
@@ -153,6 +194,16 @@ fn changed_ranges(old: &[u8], new: &[u8]) -> Vec<(usize, usize)> {
 }
 
 impl Record<'_> {
+    /// The data file that the record adds.
+    pub(crate) fn data_file(stored: &[u8]) -> Option<FileSpec> {
+        read_spec(&mut Reader::new(stored))
+    }
+
+    /// The region that the record adds.
+    pub(crate) fn region(stored: &[u8]) -> Option<Region> {
+        read_region(&mut Reader::new(stored))
+    }
+
     /// Applies the record to its page in `target`.
     pub(crate) fn apply_to(&self, target: &mut [u8]) {
         match *self {
@@ -205,6 +256,12 @@ impl<'a> Records<'a> {
                 first: input.u32()?,
                 bytes: input.text()?,
             },
+            LAYOUT => Record::Layout {
+                files: input.u16()?,
+                regions: input.u16()?,
+            },
+            DATA_FILE => Record::DataFile(input.text()?),
+            REGION => Record::Region(input.text()?),
             _ => return None,
         })
     }

@@ -23,6 +23,8 @@ pub(crate) struct Replayed {
     pub(crate) latest: Commit,
     /// Position and identity of the header's checkpoint, and of those after it.
     pub(crate) checkpoints: Vec<(Position, Guid)>,
+    /// Numbers of data files and regions after the last change of them.
+    pub(crate) layout: Option<(usize, usize)>,
 }
 
 /// Reads the complete groups before `end`. Calls `on_page` with each record of a page and the
@@ -40,6 +42,7 @@ pub(crate) fn replay(
         page_count: header.page_count,
     };
     let mut checkpoints = Vec::new();
+    let mut layout: Option<(usize, usize)> = None;
     let mut group = header.redo;
     while let Some((block, bytes)) = reader.next()? {
         if block.position >= end {
@@ -76,6 +79,9 @@ pub(crate) fn replay(
                         checkpoints.push((group, identity));
                     }
                 }
+                Record::Layout { files, regions } => layout = Some((files.into(), regions.into())),
+                Record::DataFile(_) => layout = layout.map(|(files, regions)| (files + 1, regions)),
+                Record::Region(_) => layout = layout.map(|(files, regions)| (files, regions + 1)),
             }
         }
     }
@@ -83,5 +89,6 @@ pub(crate) fn replay(
         map,
         latest,
         checkpoints,
+        layout,
     })
 }

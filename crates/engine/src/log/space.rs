@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use windlass_base::Guid;
 
-use super::Position;
 use super::block::{BLOCK_BYTES_MAX, HEADER_BYTES, stored_bytes};
 use super::vlf::Vlf;
 use super::writer::NoRoom;
+use super::{LogReuseWait, Position, Tail};
 use crate::storage::SECTOR_BYTES;
 
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +47,8 @@ pub(super) struct State {
     pub(super) next_hold: u64,
     /// Redo start of the last checkpoint.
     pub(super) redo: Position,
+    /// What no log backup has yet; `None` if there are none.
+    pub(super) tail: Option<Tail>,
     pub(super) pending: Vec<(u64, Vec<u8>)>,
     pub(super) pending_bytes: usize,
 }
@@ -152,8 +154,32 @@ impl State {
     }
 
     pub(super) fn lower_floor(&mut self) {
-        let held = self.holds.values().copied().min().unwrap_or(self.redo);
-        self.floor = held.min(self.redo).vlf();
+        let kept = self.kept().unwrap_or(self.redo);
+        self.floor = kept.min(self.redo).vlf();
+    }
+
+    /// The first position that a backup under way or the next log backup needs.
+    pub(super) fn kept(&self) -> Option<Position> {
+        let tail = self.tail.map(|tail| tail.start);
+        self.held().into_iter().chain(tail).min()
+    }
+
+    fn held(&self) -> Option<Position> {
+        self.holds.values().copied().min()
+    }
+
+    /// What keeps the log before the current virtual log file.
+    pub(super) fn reuse_wait(&self) -> LogReuseWait {
+        let end = self.end().vlf();
+        let first = |at: Option<Position>| at.map_or(end, |at| at.vlf().min(end));
+        let tail = first(self.tail.map(|tail| tail.start));
+        let (held, redo) = (first(self.held()), first(Some(self.redo)));
+        match tail.min(held).min(redo) {
+            oldest if oldest == end => LogReuseWait::Nothing,
+            oldest if oldest == tail => LogReuseWait::LogBackup,
+            oldest if oldest == held => LogReuseWait::ActiveBackup,
+            _ => LogReuseWait::Checkpoint,
+        }
     }
 
     pub(super) fn usage(&self) -> LogUsage {

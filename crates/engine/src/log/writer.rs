@@ -20,7 +20,7 @@ use super::block::BlockHeader;
 use super::record::Group;
 use super::space::{Cursor, LogUsage, State};
 use super::vlf::{VLF_COUNT_MAX, Vlf, divide};
-use super::{Position, reader::LogReader};
+use super::{LogReuseWait, Position, Tail, reader::LogReader};
 use crate::error::{EngineError, Result};
 use crate::options::{FileSpec, Growth};
 use crate::storage::{SECTOR_BYTES, StorageFile};
@@ -89,6 +89,8 @@ pub(crate) struct Resume {
     pub(crate) epoch: u32,
     /// First position that recovery needs.
     pub(crate) redo: Position,
+    /// What no log backup has yet.
+    pub(crate) tail: Option<Tail>,
 }
 
 impl Log {
@@ -110,22 +112,25 @@ impl Log {
             block: current.map_or(u32::MAX, |_| at.position.block()),
             sequence: at.position.vlf(),
         };
+        let mut state = State {
+            vlfs,
+            cursor,
+            previous: at.previous,
+            epoch: at.epoch,
+            floor: 0,
+            holds: BTreeMap::new(),
+            next_hold: 0,
+            redo: at.redo,
+            tail: at.tail,
+            pending: Vec::new(),
+            pending_bytes: 0,
+        };
+        state.lower_floor();
         Self {
             file,
             path: path.to_owned(),
             guid,
-            state: Mutex::new(State {
-                vlfs,
-                cursor,
-                previous: at.previous,
-                epoch: at.epoch,
-                floor: at.redo.vlf(),
-                holds: BTreeMap::new(),
-                next_hold: 0,
-                redo: at.redo,
-                pending: Vec::new(),
-                pending_bytes: 0,
-            }),
+            state: Mutex::new(state),
             flush: Mutex::new(Flush {
                 durable: at.position,
                 leading: false,
@@ -140,6 +145,15 @@ impl Log {
     /// Position of the next block, if it fits there.
     pub(crate) fn end(&self) -> Position {
         self.state.lock().end()
+    }
+
+    /// The tail that begins with the next block.
+    pub(crate) fn next_tail(&self) -> Tail {
+        let state = self.state.lock();
+        Tail {
+            start: state.end(),
+            previous: state.previous,
+        }
     }
 
     /// The position up to which everything is on disk.
@@ -356,6 +370,31 @@ impl Log {
         (number, redo)
     }
 
+    /// Keeps everything from the start of the tail on until released; `None` if there is no tail.
+    pub(crate) fn hold_tail(&self) -> Option<(u64, Tail)> {
+        let mut state = self.state.lock();
+        let tail = state.tail?;
+        let number = state.next_hold;
+        state.next_hold += 1;
+        state.holds.insert(number, tail.start);
+        Some((number, tail))
+    }
+
+    pub(crate) fn tail(&self) -> Option<Tail> {
+        self.state.lock().tail
+    }
+
+    /// Frees the log before the tail, which a durable header contains, or keeps it from there on.
+    pub(crate) fn set_tail(&self, tail: Option<Tail>) {
+        let mut state = self.state.lock();
+        state.tail = tail;
+        state.lower_floor();
+    }
+
+    pub(crate) fn reuse_wait(&self) -> LogReuseWait {
+        self.state.lock().reuse_wait()
+    }
+
     pub(crate) fn move_hold(&self, number: u64, position: Position) {
         let mut state = self.state.lock();
         state.holds.insert(number, position);
@@ -368,13 +407,11 @@ impl Log {
         state.lower_floor();
     }
 
-    /// Whether a hold, and not a checkpoint, keeps the log.
+    /// Whether a backup under way, or the wait for one, keeps the log: a checkpoint would free nothing.
     pub(crate) fn is_held(&self) -> bool {
         let state = self.state.lock();
-        state
-            .holds
-            .values()
-            .any(|&held| held.vlf() < state.redo.vlf())
+        let kept = state.kept();
+        kept.is_some_and(|kept| kept.vlf() <= state.redo.vlf())
     }
 
     /// A reader from `position` on, over the log written so far.
@@ -386,6 +423,11 @@ impl Log {
             &self.vlfs(),
             position,
         )
+    }
+
+    /// A reader of the tail, whose first block must continue the one before.
+    pub(crate) fn tail_reader(&self, tail: Tail) -> LogReader {
+        self.reader(tail.start).after(tail.previous)
     }
 
     /// Adds at least `needed` bytes of space as `spec` allows. `store` makes the new size and list

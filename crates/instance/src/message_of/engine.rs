@@ -2,7 +2,7 @@
 
 use windlass_base::message::table;
 use windlass_base::{Message, PAGE_BYTES};
-use windlass_engine::{EngineError, PageRefusal};
+use windlass_engine::{EngineError, LogRefusal, LogReuseWait, PageRefusal, RecoveryModel};
 
 use super::{defect_message, os_error, quoted_os_error};
 
@@ -40,8 +40,18 @@ pub(crate) fn engine_message(error: &EngineError) -> Message {
             path.display(),
         ),
         EngineError::LogFull {
+            database,
+            wait: wait @ (LogReuseWait::LogBackup | LogReuseWait::ActiveBackup),
+            ..
+        } => table::log_full(database, wait),
+        EngineError::LogFull {
             database, reason, ..
         } => table::log_full(database, reason),
+        EngineError::NoLogChain { model, .. } => match model {
+            RecoveryModel::Simple => table::not_in_simple_recovery("BACKUP LOG"),
+            RecoveryModel::Full => table::no_current_backup(),
+        },
+        EngineError::LogRefused { refusal, .. } => log_refused(*refusal),
         EngineError::FileFull {
             database,
             file,
@@ -78,6 +88,16 @@ pub(crate) fn engine_message(error: &EngineError) -> Message {
         | EngineError::VersionsFull { .. }
         | EngineError::NoFreeBuffer { .. }
         | EngineError::Invalid(_) => table::engine_refused(error),
+    }
+}
+
+/// Why a log backup cannot be applied.
+fn log_refused(refusal: LogRefusal) -> Message {
+    match refusal {
+        LogRefusal::TooRecent { first, reached } => table::log_too_recent(first, reached),
+        LogRefusal::TooEarly { last, reached } => table::log_too_early(last, reached),
+        LogRefusal::OtherFork | LogRefusal::Discontinuous { .. } => table::other_log_path(),
+        LogRefusal::StopPassed { .. } | LogRefusal::GoneFurther { .. } => table::stop_passed(),
     }
 }
 

@@ -147,6 +147,11 @@ fn restore_message(error: &Error) -> Message {
             path.display(),
             "A differential was interrupted while being applied. Start again with the full backup.",
         ),
+        Error::RollInterrupted { path } => table::restoring_over_restore(
+            path.display(),
+            "A log backup was interrupted while being applied. Apply it again, or start again with the full backup.",
+        ),
+        Error::NoLog { .. } => table::not_in_simple_recovery("BACKUP LOG"),
         Error::StateUnreadable { path, source } => table::restoring_over_restore(
             path.display(),
             format!("Its state cannot be read ({source}). Start again with the full backup."),

@@ -43,15 +43,13 @@ pub(crate) fn known(session: &Session, name: &str) -> Result<DatabaseRecord, Fai
         .ok_or_else(|| table::database_does_not_exist(name).with_state(11).into())
 }
 
-/// Refuses a log backup of a database without a log: 4208, or that the database does not exist.
-pub(crate) fn refuse_log(session: &Session, name: &str) -> Failure {
+/// Refuses a log backup of a database without a log that is kept: 4208, or that the database does not exist.
+pub(crate) fn refuse_log(session: &Session, name: &str) -> Result<(), Failure> {
     if name.eq_ignore_ascii_case("tempdb") {
-        return table::tempdb_not_allowed().into();
+        return Err(table::tempdb_not_allowed().into());
     }
-    if !is_system_database(name)
-        && let Err(failure) = known(session, name)
-    {
-        return failure;
+    if is_system_database(name) || known(session, name)?.log_path.is_none() {
+        return Err(table::not_in_simple_recovery("BACKUP LOG").into());
     }
-    table::not_in_simple_recovery("BACKUP LOG").into()
+    Ok(())
 }

@@ -48,10 +48,11 @@ mod trace;
 mod unpack;
 pub(crate) mod verify;
 
+pub use windlass_source::engine::StopAt;
 pub use windlass_source::{Depth, Recovery};
 
 pub use backup::{
-    BackupMade, BackupOptions, BackupOutcome, CompressionChoice, CopyChoice, MissingBase,
+    BackupMade, BackupOptions, BackupOutcome, CompressionChoice, CopyChoice, LogChoice, MissingBase,
 };
 pub(crate) use device::addresses;
 pub use device::{DeviceName, is_url, shown};
@@ -62,7 +63,7 @@ pub use expire::{
 pub use inspect::{Inspect, Inspection};
 pub use media::MediaOptions;
 pub use restore::{
-    Newest, NewestRequest, RestoreOptions, RestoreOutcome, RestorePart, Sequence,
+    Newest, NewestRequest, RestoreKind, RestoreOptions, RestoreOutcome, RestorePart, Sequence,
     Step as RestoreStep,
 };
 pub use unpack::{UnpackOptions, UnpackedFile};

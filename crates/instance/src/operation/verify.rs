@@ -7,8 +7,12 @@ use windlass_base::{Moment, range};
 use windlass_catalog::{Depth, RestoreRecord, RestoreType};
 use windlass_crypt::KeyRing;
 use windlass_io::queue::IoMethodChoice;
-use windlass_media::SetConfiguration;
-use windlass_pipeline::{MediaSet, OnDamage, ReadKeys, ReadReport, ReadRequest, Tuning, verify};
+use windlass_media::{SetConfiguration, SetType, SourceKind};
+use windlass_pipeline::{
+    MediaSet, OnDamage, ReadKeys, ReadReport, ReadRequest, Tuning, verify, verify_content,
+};
+use windlass_source::engine::LogVerification;
+use windlass_source::{Recovery, RestoreTarget as _};
 
 use super::media::{MediaOptions, OpenedSet, Required, check_moved_once, check_moves, moved_to};
 use super::observer::Watch;
@@ -199,12 +203,32 @@ pub(super) fn read_back(
     request: &ReadRequest,
     watch: Watch<'_>,
 ) -> Result<ReadReport, Failure> {
-    let report = verify(&opened.media, opened.position, request, &watch)?;
+    let log = log_check(opened, request)?;
+    let report = match &log {
+        Some(log) => verify_content(&opened.media, opened.position, request, log, &watch),
+        None => verify(&opened.media, opened.position, request, &watch),
+    }?;
     if !report.damaged.is_empty() {
         return Err(Failure::from(loss_messages(&report.damaged)));
     }
+    if let Some(log) = log {
+        Box::new(log).finish(Recovery::NoRecovery)?;
+    }
     watch.finish();
     Ok(report)
+}
+
+/// What checks that the log in a log backup has no gap; `None` for another set, or without its key.
+fn log_check(
+    opened: &OpenedSet,
+    request: &ReadRequest,
+) -> Result<Option<LogVerification>, Failure> {
+    let set = &opened.set;
+    let is_readable = !(request.keys.without_key && set.is_encrypted());
+    match set.set_type == SetType::Log && set.source_kind == SourceKind::Engine && is_readable {
+        true => Ok(LogVerification::of(&set.source_description)?),
+        false => Ok(None),
+    }
 }
 
 fn name_unusable_key_files(media: &MediaSet, sink: &mut dyn Sink) {

@@ -176,12 +176,13 @@ fn rival_media(found: &Found<'_>, databases: &[(Vec<usize>, Vec<Kept>)]) -> Vec<
 }
 
 /// The sets of a database that are newer than its newest restorable state and intact where they are, but lack
-/// something here that may be elsewhere: the base of a differential, or the newest copy of a stripe.
+/// something here that may be elsewhere: the base of a differential, the log before a log backup, or the newest copy
+/// of a stripe.
 fn orphaned(found: &Found<'_>, own: &[usize]) -> Vec<usize> {
     let newest = found.chains.newest_among(own.iter().copied());
     let is_orphan = |index: &usize| {
         let set = &found.sets[*index];
-        let lacks_base = set.kind == SetType::Differential && set.obstacle.is_none();
+        let lacks_base = set.kind != SetType::Full && set.obstacle.is_none();
         let lacks_stripe = matches!(set.obstacle, Some(Obstacle::Partly(_)));
         (lacks_base || lacks_stripe)
             && found.chains.verdict(*index).is_err()
@@ -245,9 +246,6 @@ fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSe
         if database.is_some_and(|wanted| !wanted.eq_ignore_ascii_case(&set.of.name)) {
             reasons.insert(format!("holds a backup of '{}'", set.of.name));
         }
-        if set.chain.kind == SetType::Log {
-            reasons.insert("holds a log backup".to_owned());
-        }
         if set.finished.is_none() || set.chain.obstacle == Some(Obstacle::Incomplete) {
             reasons.insert("contains an unfinished backup".to_owned());
         }
@@ -292,7 +290,10 @@ fn by_policy(found: &Found<'_>, own: &[usize], policy: &Policy, now: Now) -> Vec
         let reason = "its database was damaged, and it is newer than any restorable backup";
         kept.push(Kept::for_itself(damaged, reason));
     }
-    for (number, (_, index)) in points.iter().take(policy.last as usize).enumerate() {
+    // Log backups are many, and end with the next full backup: they are kept as what leads to a kept state.
+    let is_data = |(_, index): &&(Moment, usize)| found.sets[*index].kind != SetType::Log;
+    let data = points.iter().filter(is_data);
+    for (number, (_, index)) in data.take(policy.last as usize).enumerate() {
         let reason = format!("{} of the last {}", number + 1, policy.last);
         kept.push(Kept::for_others(*index, reason));
     }
@@ -312,13 +313,17 @@ fn by_policy(found: &Found<'_>, own: &[usize], policy: &Policy, now: Now) -> Vec
         (policy.monthly, "month", month as fn(Date) -> (i16, i16)),
         (policy.yearly, "year", year as fn(Date) -> (i16, i16)),
     ] {
+        let of = |finished: &Moment| period(finished.to_civil().date());
         let mut seen = BTreeSet::new();
         for (finished, index) in &points {
             if seen.len() >= count as usize {
                 break;
             }
-            if seen.insert(period(finished.to_civil().date())) {
-                kept.push(Kept::for_others(*index, format!("the {name}'s")));
+            if seen.insert(of(finished)) {
+                // A state that needs no log, if the period has one.
+                let mut others = points.iter().filter(|(other, _)| of(other) == of(finished));
+                let chosen = others.find(is_data).map_or(*index, |(_, data)| *data);
+                kept.push(Kept::for_others(chosen, format!("the {name}'s")));
             }
         }
     }
@@ -380,16 +385,14 @@ fn keep_bases(found: &Found<'_>, reasons: &mut [BTreeSet<String>]) {
 
 fn going(found: &Found<'_>, medium: usize) -> String {
     let own = found.places.iter().enumerate();
-    let mut own = own.filter(|(_, place)| place.0 == medium);
-    let is_orphan = own.any(|(index, _)| {
-        matches!(
-            found.chains.verdict(index),
-            Err(Why::BaseMissing { .. } | Why::BaseUnusable { .. })
-        )
+    let own = own.filter(|(_, place)| place.0 == medium);
+    let mut needs = own.filter_map(|(index, _)| match found.chains.verdict(index) {
+        Err(Why::BaseMissing { .. } | Why::BaseUnusable { .. }) => Some("the full backup it needs"),
+        Err(Why::LogMissing) => Some("the log before it"),
+        _ => None,
     });
-    if is_orphan {
-        "no rule keeps it, and the full backup it needs was not found".to_owned()
-    } else {
-        "no rule keeps it".to_owned()
+    match needs.next() {
+        Some(missing) => format!("no rule keeps it, and {missing} was not found"),
+        None => "no rule keeps it".to_owned(),
     }
 }

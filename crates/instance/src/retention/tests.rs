@@ -389,6 +389,81 @@ fn what_goes_says_when_its_full_backup_is_not_here() {
     );
 }
 
+/// One database: a full backup a day at midnight and a log backup every six hours, each on media of its own.
+fn logged_days(days: u32) -> Vec<FoundMedia> {
+    let mut media = Vec::new();
+    let lsn = |hour: u32| Lsn {
+        vlf: 1,
+        block: 1 + hour,
+        slot: 1,
+    };
+    for hour in (0..24 * days).step_by(6) {
+        let hours_ago = 24 * days - hour + 11;
+        let mut kinds = vec![SetType::Log];
+        if hour % 24 == 0 {
+            kinds.push(SetType::Full);
+        }
+        for kind in kinds {
+            let seed = (vec![(hours_ago, 0, false, false, false)], 1, false);
+            let mut medium = history(&[seed]).remove(0);
+            let set = &mut medium.sets[0];
+            set.chain.kind = kind;
+            (set.chain.family_guid, set.chain.fork) = (Guid::NIL, Guid::NIL);
+            set.of = of("db", Guid::NIL);
+            set.chain.last_lsn = lsn(hour);
+            set.chain.first_lsn = match kind {
+                SetType::Log => lsn(hour.saturating_sub(6)),
+                _ => lsn(hour),
+            };
+            media.push(medium);
+        }
+    }
+    // The first log backup has nothing to continue.
+    media.remove(0);
+    media
+}
+
+#[test]
+fn log_backups_stay_while_they_are_young_or_lead_to_the_newest_state_and_days_keep_their_full_backup()
+ {
+    let media = logged_days(4);
+    let policy = Policy {
+        daily: 3,
+        within_hours: Some(30),
+        ..Policy::default()
+    };
+    let decisions = decide(&media, &policy, None, now());
+    let hours = |index: usize| {
+        let finished = media[index].sets[0].chain.times.unwrap().finished;
+        (now().utc - finished) / 3600
+    };
+    for (index, decision) in decisions.iter().enumerate() {
+        let stays = match media[index].sets[0].chain.kind {
+            // The day before yesterday's is the third.
+            SetType::Full => hours(index) < 24 * 3 + 12,
+            // The young ones lead to the newest state.
+            _ => hours(index) < 30,
+        };
+        assert_eq!(
+            !decision.goes,
+            stays,
+            "{} {:?}",
+            hours(index),
+            decision.reasons
+        );
+    }
+}
+
+#[test]
+fn a_log_backup_whose_predecessor_is_not_here_stays_if_it_is_newer_than_what_can_be_restored() {
+    let mut media = logged_days(1);
+    // Full, logs at 6, 12 and 18 hours.
+    media.remove(1);
+    let decisions = decide(&media, &Policy::default(), None, now());
+    assert!(decisions.iter().all(|decision| !decision.goes));
+    assert!(decisions.iter().any(|decision| decision.is_doubtful));
+}
+
 /// Adds a backup set to a file, or replaces what the file holds.
 fn back_up(folder: &Path, name: &str, is_new: bool) {
     let database = folder.join("db");
@@ -493,7 +568,7 @@ fn log_backups_do_not_take_the_place_of_full_and_differential_ones() {
     };
     let decisions = decide(&media, &policy, None, now());
     let goes: Vec<bool> = decisions.iter().map(|decision| decision.goes).collect();
-    assert_eq!(goes, [false, false, true, false, false, false]);
+    assert_eq!(goes, [false, false, true, false, true, false]);
     assert_eq!(decisions[3].reasons, ["among the last 1 of its kind"]);
 }
 

@@ -4,7 +4,7 @@ use windlass_base::message::table;
 use windlass_tsql::ast::{BackupStatement, BackupTarget};
 
 use crate::operation::database::refuse_log;
-use crate::operation::{BackupOptions, backup};
+use crate::operation::{BackupOptions, LogChoice, backup};
 use crate::tsql::option;
 use crate::{Failure, Session, Sink};
 
@@ -14,19 +14,23 @@ pub(super) fn execute(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let (name, files) = match &statement.target {
-        BackupTarget::Database { name, files } => (name, files),
-        BackupTarget::Log { name } => {
-            let name = option::name(&name.node, session)?;
-            let refusal = refuse_log(session, &name);
-            return Err(refusal.then(table::terminating_abnormally("BACKUP LOG")));
-        }
+        BackupTarget::Database { name, files } => (name, files.as_slice()),
+        BackupTarget::Log { name } => (name, [].as_slice()),
         BackupTarget::Group { .. } | BackupTarget::Server => {
             return Err(table::several_backups_not_supported().into());
         }
     };
-    let operation = BackupOptions::default().operation();
+    let is_log = matches!(statement.target, BackupTarget::Log { .. });
+    let operation = BackupOptions {
+        log: is_log.then(LogChoice::default),
+        ..BackupOptions::default()
+    }
+    .operation();
     let name = option::name(&name.node, session)
         .map_err(|failure| failure.then(table::terminating_abnormally(operation)))?;
+    if is_log && let Err(failure) = refuse_log(session, &name) {
+        return Err(failure.then(table::terminating_abnormally(operation)));
+    }
     let options = option::read_backup(statement, session)
         .map_err(|failure| backup::refused(session, &name, operation, failure))?;
     if !files.is_empty() {

@@ -305,9 +305,15 @@ pub(super) fn alter(
         }
         return Ok(());
     }
-    if is_simple_recovery(&alter.action) {
-        known(session, &name)?;
-        return Ok(());
+    if let Some(model) = recovery_model(&alter.action)
+        && known(session, &name)?.log_path.is_none()
+    {
+        // The log of a SQLite file is not kept.
+        return match model {
+            RecoveryModel::Simple => Ok(()),
+            RecoveryModel::Full => Err(table::recovery_model_of_sqlite_not_built().into()),
+            RecoveryModel::BulkLogged => Err(table::bulk_logged_not_supported().into()),
+        };
     }
     let database = engine_database(session, &name)?;
     match &alter.action {
@@ -328,10 +334,17 @@ pub(super) fn alter(
     }
 }
 
-/// Every database here recovers as SIMPLE says.
-fn is_simple_recovery(action: &AlterDatabaseAction) -> bool {
-    let simple = DatabaseOption::Recovery(RecoveryModel::Simple);
-    matches!(action, AlterDatabaseAction::Set(options) if options.iter().all(|option| option.node == simple))
+/// The recovery model, if the statement sets nothing else.
+fn recovery_model(action: &AlterDatabaseAction) -> Option<RecoveryModel> {
+    let AlterDatabaseAction::Set(options) = action else {
+        return None;
+    };
+    let mut models = options.iter().map(|option| match option.node {
+        DatabaseOption::Recovery(model) => Some(model),
+        DatabaseOption::TargetRecoveryTime { .. } => None,
+    });
+    let last = models.next_back().flatten()?;
+    models.all(|model| model.is_some()).then_some(last)
 }
 
 /// Whether `SET SINGLE_USER`, `RESTRICTED_USER` or `MULTI_USER` asks to keep others out; `None` for
@@ -368,8 +381,16 @@ pub(super) fn is_user_access(action: &AlterDatabaseAction) -> bool {
 
 fn set(database: &Database, option: DatabaseOption) -> Result<(), Failure> {
     match option {
-        DatabaseOption::Recovery(RecoveryModel::Simple) => Ok(()),
-        DatabaseOption::Recovery(_) => Err(table::recovery_model_not_built().into()),
+        DatabaseOption::Recovery(model) => {
+            let model = match model {
+                RecoveryModel::Simple => windlass_engine::RecoveryModel::Simple,
+                RecoveryModel::Full => windlass_engine::RecoveryModel::Full,
+                RecoveryModel::BulkLogged => {
+                    return Err(table::bulk_logged_not_supported().into());
+                }
+            };
+            Ok(database.set_recovery_model(model)?)
+        }
         DatabaseOption::TargetRecoveryTime { count, unit } => {
             let seconds = match unit {
                 TimeUnit::Seconds => u64::from(count),

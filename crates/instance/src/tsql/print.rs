@@ -3,6 +3,7 @@
 //!
 //! The syntax tree serves only to be printed.
 
+use windlass_base::local_of_unix_ms;
 use windlass_codec::{Algorithm, Compression};
 use windlass_crypt::Cipher;
 use windlass_pipeline::{Goal, OnDamage, Overwrite, Probe};
@@ -10,21 +11,27 @@ use windlass_source::Recovery;
 use windlass_tsql::ast::{
     self, BackupOption, BackupStatement, BackupTarget, CompressionLevel, Device, DeviceKind,
     Encryption, EncryptionAlgorithm, Encryptor, Identifier, Name, RestoreAction, RestoreOption,
-    RestoreSource, RestoreStatement, ThreadCount, Value,
+    RestoreSource, RestoreStatement, StopMark, ThreadCount, Value,
 };
 use windlass_tsql::option::OptionWord;
 use windlass_tsql::span::Spanned;
 
 use crate::operation::{
-    BackupOptions, CompressionChoice, DeviceName, MediaOptions, RestoreOptions, VerifyOptions,
+    BackupOptions, CompressionChoice, DeviceName, LogChoice, MediaOptions, RestoreKind,
+    RestoreOptions, StopAt, VerifyOptions,
 };
 
 /// Prints a backup as a BACKUP statement.
 pub fn backup(database: &str, options: &BackupOptions) -> String {
     let statement = BackupStatement {
-        target: BackupTarget::Database {
-            name: identifier(database),
-            files: Vec::new(),
+        target: match options.log {
+            Some(_) => BackupTarget::Log {
+                name: identifier(database),
+            },
+            None => BackupTarget::Database {
+                name: identifier(database),
+                files: Vec::new(),
+            },
         },
         devices: devices(&options.devices),
         mirrors: options
@@ -39,9 +46,10 @@ pub fn backup(database: &str, options: &BackupOptions) -> String {
 
 /// Prints a restore as a RESTORE statement.
 pub fn restore(database: &str, options: &RestoreOptions) -> String {
-    let action = RestoreAction::Database {
-        name: identifier(database),
-        files: Vec::new(),
+    let (name, files) = (identifier(database), Vec::new());
+    let action = match options.wants {
+        Some(RestoreKind::Log) => RestoreAction::Log { name, files },
+        Some(RestoreKind::Database) | None => RestoreAction::Database { name, files },
     };
     statement_of(action, &options.media, restore_options(options))
 }
@@ -81,6 +89,23 @@ fn statement_of(
     statement.to_string()
 }
 
+fn stop(stop: StopAt) -> Option<RestoreOption> {
+    use {OptionWord as W, RestoreOption as O};
+    let mark = |lsn| StopMark {
+        mark: Spanned::unplaced(Value::national(format!("lsn:{lsn}"))),
+        after: None,
+    };
+    match stop {
+        StopAt::End => None,
+        StopAt::Time(unix_ms) => {
+            let at = Value::national(local_of_unix_ms(unix_ms));
+            Some(O::Valued(W::StopAt, at))
+        }
+        StopAt::Lsn(lsn) => Some(O::StopAtMark(mark(lsn))),
+        StopAt::BeforeLsn(lsn) => Some(O::StopBeforeMark(mark(lsn))),
+    }
+}
+
 fn backup_options(options: &BackupOptions) -> Vec<Spanned<BackupOption>> {
     use {BackupOption as O, OptionWord as W};
     let written = [
@@ -92,6 +117,11 @@ fn backup_options(options: &BackupOptions) -> Vec<Spanned<BackupOption>> {
         }),
         options.is_differential.then_some(O::Flag(W::Differential)),
         options.is_copy_only.then_some(O::Flag(W::CopyOnly)),
+        options.log.and_then(|choice| match choice {
+            LogChoice::Truncate => None,
+            LogChoice::NoTruncate => Some(O::Flag(W::NoTruncate)),
+            LogChoice::NoRecovery => Some(O::Flag(W::NoRecovery)),
+        }),
         options.checksum.map(|is_on| match is_on {
             true => O::Flag(W::Checksum),
             false => O::Flag(W::NoChecksum),
@@ -136,6 +166,7 @@ fn restore_options(options: &RestoreOptions) -> Vec<RestoreOption> {
     let rest = [
         number(media.position).map(|value| O::Valued(W::File, value)),
         options.replaces.then_some(O::Flag(W::Replace)),
+        stop(options.stop),
         options.restarts.then_some(O::Flag(W::Restart)),
         options.is_as_is.then_some(O::Flag(W::AsIs)),
         options

@@ -1,6 +1,5 @@
 //! RESTORE: from the statement to the options of a restore.
 
-use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_tsql::ast::{FileSpec, Name, RestoreAction, RestoreStatement};
 use windlass_tsql::option::StatementKind;
@@ -8,7 +7,7 @@ use windlass_tsql::span::Spanned;
 
 use super::page_list;
 use crate::operation::inspect::{self, Inspect};
-use crate::operation::{RestorePart, restore, verify};
+use crate::operation::{RestoreKind, RestorePart, restore, verify};
 use crate::tsql::option;
 use crate::{Failure, Session, Sink};
 
@@ -18,8 +17,15 @@ pub(super) fn execute(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     match &statement.action {
-        RestoreAction::Database { name, files } => database(session, statement, name, files, sink),
-        RestoreAction::Log { .. } => Err(Failure::from(log_refused())),
+        RestoreAction::Database { name, files } => database(
+            session,
+            statement,
+            (RestoreKind::Database, name, files),
+            sink,
+        ),
+        RestoreAction::Log { name, files } => {
+            database(session, statement, (RestoreKind::Log, name, files), sink)
+        }
         RestoreAction::HeaderOnly => show(session, statement, Inspect::Headers, sink),
         RestoreAction::FileListOnly => show(session, statement, Inspect::Files, sink),
         RestoreAction::LabelOnly => show(session, statement, Inspect::Label, sink),
@@ -31,14 +37,6 @@ pub(super) fn execute(
         }
         RestoreAction::RewindOnly => Err(table::rewind_only_tape().into()),
     }
-}
-
-/// The messages that refuse RESTORE LOG: no log backup can exist.
-fn log_refused() -> Vec<Message> {
-    vec![
-        table::not_in_simple_recovery("RESTORE LOG"),
-        table::terminating_abnormally("RESTORE LOG"),
-    ]
 }
 
 fn show(
@@ -61,20 +59,20 @@ fn show(
 fn database(
     session: &mut Session,
     statement: &RestoreStatement,
-    name: &Spanned<Name>,
-    files: &[Spanned<FileSpec>],
+    (kind, name, files): (RestoreKind, &Spanned<Name>, &[Spanned<FileSpec>]),
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let mut understood = || {
         let name = option::name(&name.node, session)?;
         let part = match files {
             [] => None,
+            _ if kind == RestoreKind::Log => return Err(table::restore_log_of_parts().into()),
             files => Some(part(session, files)?),
         };
-        Ok((name, part, option::read_restore(statement, session)?))
+        Ok((name, part, option::read_restore(statement, kind, session)?))
     };
     let (name, part, options) = understood().map_err(|failure: Failure| {
-        failure.then(table::terminating_abnormally(restore::OPERATION))
+        failure.then(table::terminating_abnormally(kind.operation()))
     })?;
     match part {
         Some(part) => restore::run_part(session, &name, &part, &options, sink),

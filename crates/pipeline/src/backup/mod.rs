@@ -8,7 +8,8 @@
 //! 5. end of set written to every family and synced;
 //! 6. files get their final names: from here on the backup exists, whatever follows;
 //! 7. if the caller agrees ([`NewBase`]), the digest file gets its final name, and a database that
-//!    tracks its own changes records the set as its differential base.
+//!    tracks its own changes records the set as its differential base; after a log backup, the database
+//!    may reuse that log.
 
 mod accounts;
 mod existing;
@@ -109,7 +110,7 @@ impl NewBase {
         }
     }
 
-    /// Makes the set the base.
+    /// Makes the set the base, or frees the log that it holds.
     ///
     /// # Errors
     /// If the digests could not be stored, or the database could not record its base.
@@ -355,15 +356,19 @@ pub(crate) fn pages_by_file(set: &SetConfiguration) -> Vec<FilePages> {
 }
 
 /// A differential compares the digests of its base with those of the database, unless the database
-/// tracks its own changes. A copy-only full backup is never a base, so it needs no digests.
+/// tracks its own changes. A copy-only full backup and a log backup are never a base, so they need no digests.
 fn needs_digests(request: &BackupRequest, snapshot: &dyn Snapshot) -> bool {
-    let is_no_base = request.copy_only && matches!(request.kind, BackupKind::Full);
+    let is_no_base = match request.kind {
+        BackupKind::Full => request.copy_only,
+        BackupKind::Differential(_) => false,
+        BackupKind::Log => true,
+    };
     !snapshot.tracks_changes() && !is_no_base
 }
 
 fn base_digests(request: &BackupRequest) -> Option<&DigestFile> {
     match &request.kind {
-        BackupKind::Full => None,
+        BackupKind::Full | BackupKind::Log => None,
         BackupKind::Differential(base) => base.digests.as_deref(),
     }
 }

@@ -29,6 +29,7 @@ pub(super) fn configuration(
     let (set_type, base_guid, base_lsn) = match &request.kind {
         BackupKind::Full => (SetType::Full, Guid::NIL, Lsn::ZERO),
         BackupKind::Differential(base) => (SetType::Differential, base.set_guid, base.lsn),
+        BackupKind::Log => (SetType::Log, Guid::NIL, Lsn::ZERO),
     };
     let version = |text: &str| text.parse().unwrap_or_default();
     let mut set = SetConfiguration {
@@ -36,7 +37,7 @@ pub(super) fn configuration(
         position,
         set_type,
         source_kind: identity.kind,
-        is_copy_only: request.copy_only && set_type == SetType::Full,
+        is_copy_only: request.copy_only && set_type != SetType::Differential,
         name: request.name.clone().unwrap_or_default(),
         description: request.description.clone().unwrap_or_default(),
         user: request.requester.user.clone(),

@@ -48,7 +48,21 @@ pub fn restore(
     target: &dyn RestoreTarget,
     observer: &dyn Observer,
 ) -> Result<ReadReport, Error> {
-    run(media, position, request, Some(target), observer)
+    run(
+        media,
+        position,
+        request,
+        Some(target),
+        Purpose::Restore,
+        observer,
+    )
+}
+
+/// What the chunks of a set are read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Restore,
+    Verification,
 }
 
 /// Checks what can be known of a set without reading its chunks: that it is complete, that a required
@@ -84,7 +98,36 @@ pub fn verify(
     request: &ReadRequest,
     observer: &dyn Observer,
 ) -> Result<ReadReport, Error> {
-    run(media, position, request, None, observer)
+    run(
+        media,
+        position,
+        request,
+        None,
+        Purpose::Verification,
+        observer,
+    )
+}
+
+/// The same; `check` gets the content as the target of a restore would. The caller finishes it if this succeeds
+/// and nothing is damaged.
+///
+/// # Errors
+/// Also those of `check`.
+pub fn verify_content(
+    media: &MediaSet,
+    position: u16,
+    request: &ReadRequest,
+    check: &dyn RestoreTarget,
+    observer: &dyn Observer,
+) -> Result<ReadReport, Error> {
+    run(
+        media,
+        position,
+        request,
+        Some(check),
+        Purpose::Verification,
+        observer,
+    )
 }
 
 fn run(
@@ -92,13 +135,17 @@ fn run(
     position: u16,
     request: &ReadRequest,
     target: Option<&dyn RestoreTarget>,
+    purpose: Purpose,
     observer: &dyn Observer,
 ) -> Result<ReadReport, Error> {
     let complete = media.complete(position)?;
     let set = complete.configuration();
     check_chunk_count(media, set)?;
-    let signed = signing::check(media, &complete, &request.keys, target.is_none())?;
-    let is_sealed = target.is_none() && request.keys.without_key && set.is_encrypted();
+    let is_verification = purpose == Purpose::Verification;
+    let signed = signing::check(media, &complete, &request.keys, is_verification)?;
+    let is_sealed = is_verification && request.keys.without_key && set.is_encrypted();
+    // Without a key there is no content to pass on.
+    let target = target.filter(|_| !is_sealed);
     let key = match is_sealed {
         true => None,
         false => sealing::unlock(media, &complete, &request.keys)?,

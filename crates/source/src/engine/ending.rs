@@ -33,8 +33,9 @@ pub(super) fn make_whole(
         ..state.description.log_file().clone()
     };
     log.size = log.size.max(state.log_bytes);
-    // After a differential, the extents that differ from the base are no longer known.
-    let base = (!state.description.is_differential()).then_some(DifferentialBase {
+    // After another backup, the extents that differ from the base are no longer known.
+    let is_full = !state.description.is_differential() && !state.description.is_log();
+    let base = is_full.then_some(DifferentialBase {
         set: state.set_guid,
         first_lsn: state.checkpoint_lsn,
     });

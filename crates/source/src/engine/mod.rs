@@ -10,6 +10,8 @@
 //! crash leaves only some files renamed, the next program that opens or restores the database completes
 //! the renames.
 //!
+//! A log backup is collected in the same way. It is applied to the data files once all of it has been seen.
+//!
 //! With NORECOVERY the restored data files stay under their temporary names, with a state file that
 //! describes them.
 
@@ -17,8 +19,11 @@ mod content;
 mod ending;
 mod files;
 mod gone;
+mod log_snapshot;
+mod log_verify;
 mod pending;
 mod restore;
+mod roll_forward;
 mod room;
 mod snapshot;
 
@@ -30,9 +35,13 @@ pub use content::content;
 pub use ending::complete;
 pub use files::FilesTarget;
 pub use gone::{Removal, Removed};
+pub use log_snapshot::EngineLogSnapshot;
+pub use log_verify::LogVerification;
 pub use pending::{PendingRestore, forget, pending};
 pub use restore::{EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, recover};
+pub use roll_forward::{EngineLogTarget, Rolled};
 pub use snapshot::EngineSnapshot;
+pub use windlass_engine::{LogRefusal, StopAt};
 
 use crate::Error;
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use windlass_base::{Guid, Lsn};
 use windlass_engine::storage::StorageFile;
-use windlass_engine::{BackupDescription, Restore};
+use windlass_engine::{BackupDescription, Reached, Restore};
 use windlass_io::{directory, own};
 
 use super::{collected_log, describe, engine_error, io_error, staged, with_suffix};
@@ -44,6 +44,8 @@ pub struct PendingRestore {
     pub(super) staged: Vec<u64>,
     /// The numbers of the files that the data files and then the log replace; none for a name that was free.
     pub(super) replaced: Vec<Option<u64>>,
+    /// How far the data files have been restored.
+    pub(super) reached: Reached,
     pub(super) progress: Progress,
 }
 
@@ -55,6 +57,8 @@ pub(super) enum Progress {
     Ready,
     /// They may be half way between two backups.
     Applying,
+    /// A log backup may have been applied to them in part: it can be applied again, up to the same point or further.
+    Rolling,
     /// All files are complete, including the log, and are being renamed: the next program that finds the
     /// old log removed continues.
     Placing,
@@ -76,6 +80,12 @@ struct Stored {
     description: Vec<u8>,
     staged: Vec<u64>,
     replaced: Vec<Option<u64>>,
+    #[serde(default)]
+    checksum: Option<u64>,
+    #[serde(default)]
+    unix_ms: u64,
+    #[serde(default)]
+    applied: u64,
     progress: Progress,
 }
 
@@ -125,6 +135,11 @@ pub fn pending(log: &Path) -> Result<Option<PendingRestore>, Error> {
         description: describe(&stored.description)?,
         staged: stored.staged,
         replaced: stored.replaced,
+        reached: Reached {
+            checksum: stored.checksum,
+            unix_ms: stored.unix_ms,
+            applied: stored.applied,
+        },
         progress: stored.progress,
     }))
 }
@@ -133,6 +148,11 @@ impl PendingRestore {
     /// Whether data files may be in a state between two backups.
     pub fn is_interrupted(&self) -> bool {
         self.progress == Progress::Applying
+    }
+
+    /// The position of the log up to which the data files have been restored.
+    pub fn reached_lsn(&self) -> Lsn {
+        self.description.last_lsn()
     }
 
     /// Writes the state file.
@@ -149,6 +169,9 @@ impl PendingRestore {
             description: self.description.encode().map_err(engine_error)?,
             staged: self.staged.clone(),
             replaced: self.replaced.clone(),
+            checksum: self.reached.checksum,
+            unix_ms: self.reached.unix_ms,
+            applied: self.reached.applied,
             progress,
         };
         let path = state_path(&self.log);
@@ -169,13 +192,13 @@ impl PendingRestore {
 
     /// Takes note of the data files that are being written.
     pub(super) fn note_staged(&mut self, restore: &Restore) -> Result<(), Error> {
-        self.staged = numbers(restore, &self.staged_data())?;
+        self.staged = numbers(restore.data_files(), &self.staged_data())?;
         Ok(())
     }
 
     /// Fails if another restore has taken the name of one of the data files since.
-    pub(super) fn check_staged(&self, restore: &Restore) -> Result<(), Error> {
-        let found = numbers(restore, &self.staged_data())?;
+    pub(super) fn check_staged(&self, files: Vec<Arc<dyn StorageFile>>) -> Result<(), Error> {
+        let found = numbers(files, &self.staged_data())?;
         // A differential may have more files than its base.
         match found.starts_with(&self.staged) {
             true => Ok(()),
@@ -192,8 +215,8 @@ impl PendingRestore {
 }
 
 /// The numbers of the data files of a restore in their file system.
-fn numbers(restore: &Restore, paths: &[PathBuf]) -> Result<Vec<u64>, Error> {
-    let files = restore.data_files().into_iter().zip(paths);
+fn numbers(files: Vec<Arc<dyn StorageFile>>, paths: &[PathBuf]) -> Result<Vec<u64>, Error> {
+    let files = files.into_iter().zip(paths);
     let number = |(file, path): (Arc<dyn StorageFile>, &PathBuf)| match file.direct() {
         Some(file) => {
             let found = file.as_file().metadata();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use windlass_base::{FileId, Guid, Lsn};
 use windlass_engine::storage::OwnFiles;
-use windlass_engine::{BackupDescription, BackupRange, Restore};
+use windlass_engine::{BackupDescription, BackupRange, EngineError, Reached, Restore, StopAt};
 use windlass_io::succession::Predecessor;
 use windlass_io::{Access, DirectFile, directory, own, succession};
 
@@ -58,6 +58,8 @@ pub struct EngineRestoreRequest {
     pub base: Option<EngineBase>,
     /// Bytes of log in the set.
     pub redo_bytes: u64,
+    /// Of a log backup: where to stop.
+    pub stop: StopAt,
     /// Whether files at the targets may be replaced.
     pub existing: Existing,
     /// How the set is protected.
@@ -89,7 +91,7 @@ pub struct EngineTarget {
 
 /// The files that a restore replaces.
 #[derive(Debug)]
-struct Replaced {
+pub(super) struct Replaced {
     /// The log of the replaced database, locked so that no program opens it.
     _log: Option<DirectFile>,
     _files: Vec<Option<Predecessor>>,
@@ -97,7 +99,7 @@ struct Replaced {
 
 impl Replaced {
     /// Takes note of the files at the targets, and keeps programs from opening the database.
-    fn seize(state: &mut PendingRestore, existing: Existing) -> Result<Self, Error> {
+    pub(super) fn seize(state: &mut PendingRestore, existing: Existing) -> Result<Self, Error> {
         let mut files = Vec::new();
         for path in state.targets() {
             refuse_to_replace(path)?;
@@ -145,6 +147,7 @@ impl EngineTarget {
             description,
             staged: Vec::new(),
             replaced: Vec::new(),
+            reached: Reached::default(),
             progress: Progress::Ready,
         };
         complete(&state.log)?;
@@ -197,7 +200,7 @@ impl EngineTarget {
         let restore = if state.description.is_differential() {
             let restore = Restore::onto(files, &state.description, &staged_data);
             let restore = restore.map_err(engine_error)?;
-            state.check_staged(&restore)?;
+            state.check_staged(restore.data_files())?;
             // A crash from here on leaves data files that are neither the base nor the differential.
             state.store(Progress::Applying)?;
             restore
@@ -210,18 +213,7 @@ impl EngineTarget {
 
     /// Applies the collected log piece by piece.
     fn apply_log(&self, restore: &mut Restore) -> Result<(), Error> {
-        let path = self.log_bytes.path();
-        let fail = |error| io_error("read", path, error);
-        let mut piece = vec![0; APPLY_BYTES];
-        let mut offset = 0;
-        loop {
-            let bytes = self.log_bytes.read_at(&mut piece, offset).map_err(fail)?;
-            if bytes == 0 {
-                break;
-            }
-            restore.apply_log(&piece[..bytes]).map_err(engine_error)?;
-            offset += bytes as u64;
-        }
+        each_piece(&self.log_bytes, |piece| restore.apply_log(piece))?;
         restore.settle().map_err(engine_error)
     }
 
@@ -278,6 +270,7 @@ impl RestoreTarget for EngineTarget {
             return Ok(());
         };
         self.apply_log(&mut restore)?;
+        self.state.reached = restore.reached();
         self.state.note_staged(&restore)?;
         match recovery {
             Recovery::NoRecovery => self.state.store(Progress::Ready)?,
@@ -310,6 +303,24 @@ impl Drop for EngineTarget {
     }
 }
 
+/// Passes on the collected log piece by piece.
+pub(super) fn each_piece(
+    log: &DirectFile,
+    mut each: impl FnMut(&[u8]) -> Result<(), EngineError>,
+) -> Result<(), Error> {
+    let fail = |error| io_error("read", log.path(), error);
+    let mut piece = vec![0; APPLY_BYTES];
+    let mut offset = 0;
+    loop {
+        let bytes = log.read_at(&mut piece, offset).map_err(fail)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        each(&piece[..bytes]).map_err(engine_error)?;
+        offset += bytes as u64;
+    }
+}
+
 /// Creates the file that collects the log; only one restore of a target can have it.
 pub(super) fn claim(log: &Path) -> Result<DirectFile, Error> {
     let collected = collected_log(log);
@@ -321,7 +332,7 @@ pub(super) fn claim(log: &Path) -> Result<DirectFile, Error> {
     })
 }
 
-fn modes(files: &[PlacedFile]) -> BTreeMap<u16, u16> {
+pub(super) fn modes(files: &[PlacedFile]) -> BTreeMap<u16, u16> {
     let known = files
         .iter()
         .filter_map(|file| Some((file.file_id, file.mode?)));
@@ -359,7 +370,7 @@ pub fn recover(log: &Path, name: &str) -> Result<(), Error> {
         let files = Arc::new(OwnFiles);
         let restore = Restore::resume(files, &state.description, &state.staged_data());
         let restore = restore.map_err(engine_error)?;
-        state.check_staged(&restore)?;
+        state.check_staged(restore.data_files())?;
         let restored = make_whole(restore, &state, name)?;
         check_names(&state)?;
         state.store(Progress::Placing)?;
@@ -377,6 +388,9 @@ fn waiting(log: &Path) -> Result<PendingRestore, Error> {
     match state.progress {
         Progress::Ready => Ok(state),
         Progress::Applying => Err(Error::RestoreInterrupted {
+            path: log.to_owned(),
+        }),
+        Progress::Rolling => Err(Error::RollInterrupted {
             path: log.to_owned(),
         }),
         // Its files have their final names, or the restore must be repeated.
@@ -401,14 +415,23 @@ fn check_base(log: &Path, request: &EngineRestoreRequest) -> Result<PendingResto
             expected_lsn: expected.checkpoint_lsn,
         });
     }
-    if !state.protection.admits(&request.protection) && !request.allow_less_protected {
-        return Err(Error::LessProtected {
-            path: log.to_owned(),
-            base: state.protection,
-            found: request.protection.clone(),
-        });
-    }
+    check_protection(&state, request)?;
     Ok(state)
+}
+
+/// What follows may not be less protected than the base.
+pub(super) fn check_protection(
+    state: &PendingRestore,
+    request: &EngineRestoreRequest,
+) -> Result<(), Error> {
+    match state.protection.admits(&request.protection) || request.allow_less_protected {
+        true => Ok(()),
+        false => Err(Error::LessProtected {
+            path: state.log.clone(),
+            base: state.protection.clone(),
+            found: request.protection.clone(),
+        }),
+    }
 }
 
 /// Follows links: the link stays and its target is replaced.
@@ -417,7 +440,7 @@ fn follow(path: &Path) -> Result<PathBuf, Error> {
 }
 
 /// The paths of the data files in order, and of the log.
-fn places(
+pub(super) fn places(
     description: &BackupDescription,
     files: &[PlacedFile],
 ) -> Result<(Vec<PathBuf>, PathBuf), Error> {

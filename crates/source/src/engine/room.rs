@@ -47,6 +47,21 @@ pub(super) fn check_room(state: &PendingRestore, redo_bytes: u64) -> Result<(), 
     let need = need_at(&mut needs, &state.log)?;
     need.bytes = need.bytes.saturating_add(log_bytes);
     need.bytes = need.bytes.saturating_add(redo_bytes);
+    enough(&needs)
+}
+
+/// Refuses a log backup whose `redo_bytes` of log, and the log file of the database, do not fit.
+///
+/// # Errors
+/// As [`check_room`].
+pub(super) fn check_log_room(state: &PendingRestore, redo_bytes: u64) -> Result<(), Error> {
+    let mut needs: BTreeMap<u64, Need> = BTreeMap::new();
+    let log_bytes = state.description.log_file().size.max(state.log_bytes);
+    need_at(&mut needs, &state.log)?.bytes = log_bytes.saturating_add(redo_bytes);
+    enough(&needs)
+}
+
+fn enough(needs: &BTreeMap<u64, Need>) -> Result<(), Error> {
     for need in needs.values() {
         let free = directory::free_bytes(&need.folder);
         let free = free.map_err(|error| io_error("examine", &need.folder, error))?;

@@ -15,8 +15,7 @@ use windlass_media::SourceKind;
 use super::{LOG_FILE_ID, engine_error};
 use crate::sqlite::identity::created;
 use crate::{
-    DatabaseIdentity, Ending, Error, FileKind, FileRanges, LogPiece, Position, RecoveryModel,
-    Snapshot, SourceFile,
+    DatabaseIdentity, Ending, Error, FileKind, FileRanges, LogPiece, Position, Snapshot, SourceFile,
 };
 
 /// A backup of the engine, as the pipeline reads it.
@@ -73,7 +72,7 @@ impl EngineSnapshot {
                 recovery_fork_guid: database.recovery_fork(),
                 created: first.and_then(|first| created(&first.spec.path)),
                 page_bytes: PAGE_BYTES as u32,
-                recovery_model: RecoveryModel::Simple,
+                recovery_model: database.recovery_model(),
                 kind: SourceKind::Engine,
                 product_version: 0,
                 user_version: 0,
@@ -152,7 +151,7 @@ fn source_files(database: &Database, has_checksums: bool) -> Vec<SourceFile> {
         .collect()
 }
 
-fn source_file(file: &FileDescription, reserved_bytes: u8) -> SourceFile {
+pub(super) fn source_file(file: &FileDescription, reserved_bytes: u8) -> SourceFile {
     SourceFile {
         id: file.file_id.0,
         logical_name: file.spec.logical_name.clone(),

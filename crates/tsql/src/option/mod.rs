@@ -154,8 +154,6 @@ pub enum Support {
     NotYet(&'static str),
     /// It has no equivalent here; says why.
     Never(&'static str),
-    /// It needs log backups (message 3131).
-    NeedsLog,
 }
 
 /// Who defined an option.

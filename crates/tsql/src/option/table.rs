@@ -161,9 +161,9 @@ pub const BACKUP: &[OptionRow] = &[
     row(W::Unload, A::None, BACKUP_ANY, &[W::NoUnload, W::NoRewind], "Unloads the tape.").no_effect(),
     row(W::NoUnload, A::None, BACKUP_ANY, &[W::Unload], "Leaves the tape loaded.").no_effect(),
     row(W::BackupOptions, A::Value, BACKUP_ANY, &[], "Passes options as JSON to an S3-compatible store.").not_yet(URL),
-    row(W::NoRecovery, A::None, BACKUP_LOG, &[W::Standby, W::Differential], "Backs up the tail of the log and leaves the database restoring.").never(NO_EQUIVALENT),
+    row(W::NoRecovery, A::None, BACKUP_LOG, &[W::Standby, W::Differential], "Backs up the tail of the log and leaves the database restoring."),
     row(W::Standby, A::Value, BACKUP_LOG, &[W::NoRecovery, W::Differential], "Backs up the tail of the log and leaves the database read-only, with an undo file.").not_yet(STANDBY),
-    row(W::NoTruncate, A::None, BACKUP_LOG, &[W::Differential], "Backs up the log of a damaged database and does not truncate it.").never(NO_EQUIVALENT),
+    row(W::NoTruncate, A::None, BACKUP_LOG, &[W::Differential], "Backs up the log of a damaged database and does not truncate it."),
     ours(W::NoWrite, A::None, BACKUP_ANY, &[W::NoCompressWrite], "Reads and compresses but writes nothing: shows the rate that compression can reach."),
     ours(W::NoCompressWrite, A::None, BACKUP_ANY, &[W::NoWrite], "Reads, but neither compresses nor writes: shows the rate that the disks can reach."),
     ours(W::ThreadCount, A::ThreadCount, BACKUP_ANY, &[], "Sets the number of compression threads; AUTO, the default, uses as many as have work.").within(range::THREADS),
@@ -216,9 +216,9 @@ pub const RESTORE: &[OptionRow] = &[
     row(W::Snapshot, A::None, RESTORE_AND_VERIFY, &[], "The older spelling of METADATA_ONLY.").never(NO_SNAPSHOTS),
     row(W::DbName, A::DatabaseName, RESTORE_AND_VERIFY, &[], "Picks one database of a snapshot backup of several.").never(NO_SNAPSHOTS),
     row(W::RestoreOptions, A::Value, RESTORE_ANY, &[], "Passes options as JSON to an S3-compatible store.").not_yet(URL),
-    row(W::StopAt, A::Value, RESTORE_ONE, &[W::StopAtMark, W::StopBeforeMark], "Restores to a point in time.").needs_log(),
-    row(W::StopAtMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopBeforeMark], "Restores to a marked transaction or LSN, which is included.").needs_log(),
-    row(W::StopBeforeMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopAtMark], "Restores to a marked transaction or LSN, which is left out.").needs_log(),
+    row(W::StopAt, A::Value, RESTORE_ONE, &[W::StopAtMark, W::StopBeforeMark], "Restores to a point in time, or to an LSN."),
+    row(W::StopAtMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopBeforeMark], "Restores to an LSN, whose transaction is included. Named marks are refused."),
+    row(W::StopBeforeMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopAtMark], "Restores to an LSN, whose transaction is left out. Named marks are refused."),
     row(W::Verbose, A::None, RESTORE_ANY, &[], "Undocumented.").no_effect(),
     row(W::LoadHistory, A::None, VERIFY, &[W::WithoutKey], "Writes the verified backup into the history tables."),
     row(W::WithoutKey, A::None, VERIFY, &[W::LoadHistory], "Checks an encrypted set by its checksums, without a key."),
@@ -227,7 +227,7 @@ pub const RESTORE: &[OptionRow] = &[
     row(W::SnapshotRestorePhase, A::Value, RESTORE_ONE, &[], "Undocumented: the phase of a snapshot restore.").never(NO_SNAPSHOTS),
     row(W::EnhancedIntegrity, A::Value, RESTORE_ANY, &[], "Undocumented: the integrity check of the set.").never(NO_EQUIVALENT),
     ours(W::AsIs, A::None, RESTORE_DATABASE, &[], "Restores the content of the set even if it is not a database."),
-    ours(W::AllowUnencrypted, A::None, RESTORE_DATABASE, &[], "Applies a backup that is less protected than the encrypted one before it."),
+    ours(W::AllowUnencrypted, A::None, RESTORE_ONE, &[], "Applies a backup that is less protected than the encrypted one before it."),
     ours(W::SignedBy, A::Value, RESTORE_AND_VERIFY, &[], "Refuses a backup set that was not signed with the key whose public half is in the named file; may be repeated."),
 ];
 
@@ -275,13 +275,6 @@ impl OptionRow {
     const fn never(self, because: &'static str) -> Self {
         Self {
             support: Support::Never(because),
-            ..self
-        }
-    }
-
-    const fn needs_log(self) -> Self {
-        Self {
-            support: Support::NeedsLog,
             ..self
         }
     }

@@ -3,6 +3,7 @@
 mod base;
 mod damaged;
 mod emptied;
+mod log;
 mod media;
 mod options;
 mod protection;
@@ -20,6 +21,7 @@ use windlass_catalog::DatabaseRecord;
 use windlass_codec::{Algorithm, DeflateProvider};
 use windlass_crypt::{Certificate, Recipient};
 use windlass_engine::{BackupMode, PhaseReport};
+use windlass_media::SetType;
 use windlass_pipeline::{
     BackupKind, BackupReport, BackupRequest, Encryption, Integrity, MediaRequest, NewBase, Probe,
     ProbeReport, ProbeRequest,
@@ -33,7 +35,7 @@ use crate::{Completed, Failure, Instance, Rehearsal, Session, Sink};
 pub use base::MissingBase;
 pub(super) use emptied::earlier;
 use media::Subject;
-pub use options::{BackupOptions, CompressionChoice};
+pub use options::{BackupOptions, CompressionChoice, LogChoice};
 use options::{Settled, settle};
 pub use writers::CopyChoice;
 
@@ -99,9 +101,10 @@ pub(crate) fn run(
         let record = session.readable(database)?;
         let subject = Subject {
             database: &record.name,
-            kind: match options.is_differential {
-                true => "DIFF",
-                false => "FULL",
+            kind: match (options.log, options.is_differential) {
+                (Some(_), _) => "LOG",
+                (None, true) => "DIFF",
+                (None, false) => "FULL",
             },
             own: Some(&record),
         };
@@ -115,7 +118,7 @@ pub(crate) fn run(
             options,
             settled,
         }
-        .run(media, sink)
+        .run_kind(media, sink)
     };
     let result = attempt().map_err(Failure::of_backup);
     result.map_err(|failure| match is_worth_noting {
@@ -145,6 +148,13 @@ struct BackupOperation<'a> {
 }
 
 impl BackupOperation<'_> {
+    fn run_kind(self, media: MediaRequest, sink: &mut dyn Sink) -> Result<BackupOutcome, Failure> {
+        match self.options.log {
+            Some(choice) => self.run_log(choice, media, sink),
+            None => self.run(media, sink),
+        }
+    }
+
     fn run(mut self, media: MediaRequest, sink: &mut dyn Sink) -> Result<BackupOutcome, Failure> {
         self.record.base = match Session::note_other_file(&mut self.record, sink) {
             true => None,
@@ -199,10 +209,23 @@ impl BackupOperation<'_> {
         self.report_phases(&phases, sink);
         self.announce(&report, sink);
         let is_remembered = self.remember(&report, new_base, &request, sink);
+        if !is_discarded {
+            base::look_again(self.session, seen, self.options, &self.record.name)?;
+        }
+        Ok(self.made(report, &request, is_remembered, sink))
+    }
+
+    /// Sends the closing messages.
+    fn made(
+        &self,
+        report: BackupReport,
+        request: &BackupRequest,
+        is_remembered: bool,
+        sink: &mut dyn Sink,
+    ) -> BackupOutcome {
+        let is_discarded = request.media.is_discarded();
         if is_discarded {
             sink.message(table::nothing_kept());
-        } else {
-            base::look_again(self.session, seen, self.options, &self.record.name)?;
         }
         sink.message(timing::closing(
             self.options.operation(),
@@ -210,13 +233,13 @@ impl BackupOperation<'_> {
             report.processed_bytes,
             report.elapsed,
         ));
-        Ok(BackupOutcome::Made(Box::new(BackupMade {
+        BackupOutcome::Made(Box::new(BackupMade {
             devices: history::device_names(&request.media.devices),
             files: media::files(&request.media),
             report,
             is_discarded,
             is_remembered,
-        })))
+        }))
     }
 
     /// Opens the database as the options say. LSNs that are made from the clock come after that of every earlier backup.
@@ -452,8 +475,12 @@ impl BackupOperation<'_> {
             tracing::warn!("the history was not written: {error}");
             sink.message(table::history_not_written());
         }
-        // Without a row in the history it cannot be a base: the previous one stays.
         let is_remembered = is_base.is_ok();
+        if report.set.set_type == SetType::Log {
+            self.truncate(new_base, sink);
+            return is_remembered;
+        }
+        // Without a row in the history it cannot be a base: the previous one stays.
         if !is_base.unwrap_or(false) {
             return is_remembered;
         }

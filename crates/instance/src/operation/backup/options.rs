@@ -45,6 +45,8 @@ pub struct BackupOptions {
     pub block_bytes: Option<i64>,
     /// Only what changed since the base.
     pub is_differential: bool,
+    /// Only the log since the last log backup.
+    pub log: Option<LogChoice>,
     /// The media that contain the base of a differential; from the history when empty.
     pub base: Vec<DeviceAddress>,
     /// What to do if the media of the base are missing.
@@ -100,6 +102,18 @@ pub struct BackupOptions {
     pub stats: Option<i64>,
 }
 
+/// What becomes of the log, and of the database, after a log backup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogChoice {
+    /// The log is truncated.
+    #[default]
+    Truncate,
+    /// `NO_TRUNCATE`: the log stays as it is. The data files may be lost.
+    NoTruncate,
+    /// `NORECOVERY`: the log is its tail. The database is left restoring, and nothing more is committed in it.
+    NoRecovery,
+}
+
 /// How a backup is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompressionChoice {
@@ -133,6 +147,7 @@ impl Default for BackupOptions {
             media_description: None,
             block_bytes: None,
             is_differential: false,
+            log: None,
             base: Vec::new(),
             missing_base: MissingBase::default(),
             is_copy_only: false,
@@ -169,9 +184,10 @@ impl Default for BackupOptions {
 impl BackupOptions {
     /// The operation's name in messages.
     pub(crate) fn operation(&self) -> &'static str {
-        match self.is_differential {
-            true => "BACKUP DATABASE WITH DIFFERENTIAL",
-            false => "BACKUP DATABASE",
+        match (self.log, self.is_differential) {
+            (Some(_), _) => "BACKUP LOG",
+            (None, true) => "BACKUP DATABASE WITH DIFFERENTIAL",
+            (None, false) => "BACKUP DATABASE",
         }
     }
 
@@ -204,6 +220,7 @@ pub(super) fn settle(
     defaults: BackupDefaults,
 ) -> Result<Settled, Failure> {
     check_texts(options)?;
+    check_log(options)?;
     if options.is_differential
         && let Some(probe) = options.probe
     {
@@ -249,6 +266,24 @@ pub(super) fn settle(
         },
         stats: number::within(range::STATS, options.stats)?,
     })
+}
+
+/// A log backup has no data that could be checked, or counted from a base.
+fn check_log(options: &BackupOptions) -> Result<(), Failure> {
+    if options.log.is_none() {
+        return Ok(());
+    }
+    let misplaced = [
+        (options.is_differential, "DIFFERENTIAL"),
+        (options.integrity.is_some(), "INTEGRITY"),
+        (options.is_as_is, "AS_IS"),
+        (options.probe == Some(Probe::Read), "NOCOMPRESSWRITE"),
+        (options.probe == Some(Probe::Transform), "NOWRITE"),
+    ];
+    match misplaced.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, option)) => Err(table::option_not_supported(option).into()),
+        None => Ok(()),
+    }
 }
 
 fn is_object(device: &DeviceName) -> bool {

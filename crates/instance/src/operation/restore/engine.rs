@@ -4,18 +4,17 @@
 use windlass_base::Guid;
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, DatabaseState, FileRecord, Origin};
-use windlass_engine::LogIdentity;
 use windlass_engine::storage::RealFileSystem;
+use windlass_engine::{LogIdentity, has_unsaved_tail};
 use windlass_media::{FileMode, SetConfiguration};
-use windlass_source::RestoreTarget;
 use windlass_source::engine::{
-    EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, pending,
+    EngineBase, EngineLogTarget, EngineRestoreRequest, EngineTarget, PlacedFile, pending,
 };
 use windlass_source::ownership::Left;
 use windlass_source::sqlite::Existing;
 
 use super::reader::SetReader;
-use super::target::{TargetKind, Wanted, log};
+use super::target::{Begun, TargetKind, Wanted, log};
 use crate::{Failure, Session};
 
 pub(super) struct EngineFiles;
@@ -82,11 +81,23 @@ impl TargetKind for EngineFiles {
         session.instance.engines.close(name)
     }
 
-    fn begin(&self, wanted: &Wanted<'_>) -> Result<Box<dyn RestoreTarget>, Failure> {
+    fn data_files_in_sequence(&self, files: &[FileRecord]) -> usize {
+        let state = log(files).and_then(|log| pending(&log.path).ok()?);
+        state.map_or(0, |state| state.data.len())
+    }
+
+    fn has_unsaved_tail(&self, known: &DatabaseRecord) -> bool {
+        let log = known.log_path.as_deref();
+        let log = log.filter(|_| known.state == DatabaseState::Online);
+        // A log that cannot be read has nothing that could be backed up.
+        log.is_some_and(|log| has_unsaved_tail(&RealFileSystem, log).unwrap_or(false))
+    }
+
+    fn begin(&self, wanted: &Wanted<'_>) -> Result<Begun, Failure> {
         let (reader, options) = (wanted.reader, wanted.reader.options);
         let set = &reader.opened.set;
         let log = set.files.iter().find(|file| file.is_log);
-        let is_new = wanted.known.is_none() && !reader.is_differential();
+        let is_new = wanted.known.is_none() && !reader.continues();
         let request = EngineRestoreRequest {
             description: set.source_description.clone(),
             files: wanted
@@ -101,6 +112,7 @@ impl TargetKind for EngineFiles {
             database_name: reader.name.to_owned(),
             log_bytes: log.map_or(0, |log| log.size_bytes),
             redo_bytes: log.map_or(0, |log| log.backup_bytes),
+            stop: options.stop,
             existing: match is_new && !options.replaces {
                 true => Existing::Refuse,
                 false => Existing::Replace,
@@ -116,8 +128,14 @@ impl TargetKind for EngineFiles {
                 checkpoint_lsn: set.differential_base_lsn,
             }),
         };
-        let target = EngineTarget::begin(&request)?;
-        Ok(Box::new(target))
+        if !reader.is_log() {
+            return Ok(Begun::of(Box::new(EngineTarget::begin(&request)?)));
+        }
+        let target = EngineLogTarget::begin(&request)?;
+        Ok(Begun {
+            rolled: Some(target.rolled()),
+            target: Box::new(target),
+        })
     }
 
     fn origin_of_replaced(&self) -> Origin {

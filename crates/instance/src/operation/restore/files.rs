@@ -129,8 +129,13 @@ impl PartRestore<'_> {
             file_number: file.file_id.0.into(),
             path: file.path.display().to_string(),
         });
-        self.reader
-            .remember(self.session, RestoreType::File, files.collect(), sink);
+        self.reader.remember(
+            self.session,
+            RestoreType::File,
+            self.reader.options.recovery,
+            files.collect(),
+            sink,
+        );
     }
 }
 

@@ -40,10 +40,11 @@ use windlass_base::message::table;
 use windlass_catalog::{
     DatabaseRecord, DatabaseState, Depth, FileRecord, Origin, RestoreFileRecord, RestoreType,
 };
-use windlass_media::{SetConfiguration, SourceKind};
+use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::{ReadKeys, ReadReport};
-use windlass_source::RestoreTarget;
+use windlass_source::engine::StopAt;
 use windlass_source::ownership::{self, Left, Owner};
+use windlass_source::{Recovery, RecoveryModel, RestoreTarget};
 
 use super::media::check_moves;
 use super::observer::Watch;
@@ -53,8 +54,8 @@ use crate::instance::new_record;
 use crate::message_of::{loss_messages, os_error};
 use crate::{Completed, Failure, Session, Sink};
 pub use newest::{Newest, NewestRequest, Step};
-pub use options::RestoreOptions;
 use options::settle;
+pub use options::{RestoreKind, RestoreOptions};
 pub use parts::RestorePart;
 pub(crate) use parts::run as run_part;
 use places::Placed;
@@ -63,7 +64,7 @@ pub(crate) use placing::WITH_REPLACE;
 pub(super) use placing::{Placing, Wish, all, outside_folders};
 use reader::SetReader;
 pub use sequence::Sequence;
-use target::{TargetKind, Wanted, first, kind_of, log};
+use target::{Begun, TargetKind, Wanted, first, is_among, kind_of, log};
 
 pub(crate) const OPERATION: &str = "RESTORE DATABASE";
 
@@ -97,7 +98,8 @@ impl Session {
         options: &RestoreOptions,
         sink: &mut dyn Sink,
     ) -> Result<RestoreOutcome, Failure> {
-        let entry = Entry::of_operation(OPERATION, database, options.media.devices.iter());
+        let devices = options.media.devices.iter();
+        let entry = Entry::of_operation(options.operation(), database, devices);
         entry.around(sink, |sink| run(self, database, options, sink))
     }
 
@@ -125,7 +127,7 @@ pub(crate) fn run(
     sink: &mut dyn Sink,
 ) -> Result<RestoreOutcome, Failure> {
     attempt(session, name, options, sink)
-        .map_err(|failure| failure.then(table::terminating_abnormally(OPERATION)))
+        .map_err(|failure| failure.then(table::terminating_abnormally(options.operation())))
 }
 
 fn attempt(
@@ -138,7 +140,7 @@ fn attempt(
     let settled = settle(options)?;
     let known = session.instance.database(name)?;
     if known.as_ref().is_some_and(|known| known.database_id > 0) {
-        session.instance.refuse_copy(OPERATION, name)?;
+        session.instance.refuse_copy(options.operation(), name)?;
     }
     if options.media.devices.is_empty() {
         return recovery::run(session, name, known, options, sink);
@@ -150,6 +152,7 @@ fn attempt(
     }
     let reader = SetReader::open(session, name, devices, options, settled)?;
     refuse_sql_servers(&reader.opened.set)?;
+    reader.check_kind()?;
     check_moves(&options.moves, &reader.opened.set, name)?;
     reader.opened.warn_of_later_sets(&options.media, sink);
     let made_for = known
@@ -160,9 +163,18 @@ fn attempt(
         made_for,
         known,
         kind: kind_of(&reader.opened.set),
+        recovery: recovery_after(&reader),
         reader,
     }
     .run(sink)
+}
+
+/// A full or differential backup ends before the point to stop at, so the log must follow.
+fn recovery_after(reader: &SetReader<'_>) -> Recovery {
+    match reader.is_log() || reader.options.stop == StopAt::End {
+        true => reader.options.recovery,
+        false => Recovery::NoRecovery,
+    }
 }
 
 /// Only SQL Server restores what was copied from its backups; `unpack` gives them back.
@@ -195,6 +207,8 @@ struct RestoreOperation<'a> {
     known: Option<DatabaseRecord>,
     kind: &'static dyn TargetKind,
     reader: SetReader<'a>,
+    /// The state in which the database is left.
+    recovery: Recovery,
     /// The identity that the restored files carry: of the database to replace, or of the one that will be
     /// registered.
     made_for: Guid,
@@ -203,10 +217,14 @@ struct RestoreOperation<'a> {
 impl RestoreOperation<'_> {
     fn run(mut self, sink: &mut dyn Sink) -> Result<RestoreOutcome, Failure> {
         self.kind.admit(&self.reader, self.known.as_ref())?;
+        self.check_stop()?;
+        if self.reader.is_log() && self.known.is_none() && self.reader.options.target.is_none() {
+            return Err(table::restore_cannot_create(self.reader.name).into());
+        }
         let own = self.own_files()?;
         let placed = self.places(&own)?;
         self.check_targets(&placed, &own)?;
-        let files: Vec<FileRecord> = placed.into_iter().map(|file| file.record).collect();
+        let mut files: Vec<FileRecord> = placed.into_iter().map(|file| file.record).collect();
         let path = first(&files).map_or_else(PathBuf::new, |file| file.path.clone());
         self.check_waiting(&files)?;
         let existed = path.exists();
@@ -219,7 +237,7 @@ impl RestoreOperation<'_> {
         let alone = self.session.use_alone(self.reader.name);
         let _alone = alone.ok_or_else(|| Failure::from(table::exclusive_access()))?;
         self.kind.release(self.session, self.reader.name, &files)?;
-        let target = self.kind.begin(&Wanted {
+        let begun = self.kind.begin(&Wanted {
             session: self.session,
             reader: &self.reader,
             known: self.known.as_ref(),
@@ -227,9 +245,16 @@ impl RestoreOperation<'_> {
             keys: &keys,
             made_for: self.keeps_mark().then_some(self.made_for),
         });
-        let target = target.map_err(|failure| self.name_base(failure, &files))?;
+        let Begun { target, rolled } = begun.map_err(|failure| self.name_base(failure, &files))?;
         let begun = Instant::now();
         let report = self.copy(keys, target, &files, existed, sink)?;
+        if let Some(rolled) = rolled.as_ref().and_then(|rolled| rolled.get()) {
+            self.recovery = rolled.recovery;
+            files.retain(|file| is_among(file, rolled.data.len()));
+            if !rolled.is_reached {
+                sink.message(table::stop_not_reached());
+            }
+        }
         self.announce(&report, &path, sink);
         let restored = self.restored(&files);
         self.register_or_tell(&files, existed, sink);
@@ -265,6 +290,30 @@ impl RestoreOperation<'_> {
         failure.then(table::base_needed(needed, found))
     }
 
+    /// A full or differential backup is restored whole: it must not end after the point to stop at.
+    fn check_stop(&self) -> Result<(), Failure> {
+        let (reader, set) = (&self.reader, &self.reader.opened.set);
+        if reader.is_log() || reader.options.stop == StopAt::End {
+            return Ok(());
+        }
+        if set.source_kind != SourceKind::Engine {
+            return Err(table::stop_at_in_simple_recovery("STOPAT").into());
+        }
+        let description = windlass_source::engine::describe(&set.source_description)?;
+        if description.recovery_model() == RecoveryModel::Simple {
+            return Err(table::stop_at_in_simple_recovery("STOPAT").into());
+        }
+        let is_early = match reader.options.stop {
+            StopAt::End => false,
+            StopAt::Time(unix_ms) => unix_ms < description.ended_ms(),
+            StopAt::Lsn(lsn) | StopAt::BeforeLsn(lsn) => lsn < description.last_lsn(),
+        };
+        match is_early {
+            true => Err(table::stop_too_early().into()),
+            false => Ok(()),
+        }
+    }
+
     /// Whether the database is registered afterwards.
     fn keeps_mark(&self) -> bool {
         self.known.is_some() || !self.reader.options.is_unregistered
@@ -277,7 +326,7 @@ impl RestoreOperation<'_> {
         };
         let mut others = self.kind.others(self.known.as_ref(), own);
         let own = match self.known.as_ref().filter(is_whole) {
-            Some(_) if !self.reader.is_differential() => own,
+            Some(_) if !self.reader.continues() => own,
             _ => return Ok(others),
         };
         for FileRecord { path, .. } in own {
@@ -298,14 +347,24 @@ impl RestoreOperation<'_> {
         let other = |path: &Path| others.iter().find(|other| other.path == path);
         let own = own.iter().map(|file| file.path.clone());
         let mut own: Vec<PathBuf> = own.filter(|path| other(path).is_none()).collect();
-        if reader.is_differential() {
-            // The full backup was allowed to go there.
-            own.extend(files.iter().map(|file| file.record.path.clone()));
+        if reader.continues() {
+            // The full backup was allowed to go there; a log may add files.
+            let records: Vec<FileRecord> = files.iter().map(|file| file.record.clone()).collect();
+            let count = match reader.is_log() {
+                true => self.kind.data_files_in_sequence(&records),
+                false => usize::MAX,
+            };
+            let there = records.iter().filter(|file| is_among(file, count));
+            own.extend(there.map(|file| file.path.clone()));
         } else if let Some(known) = &self.known
-            && self.kind.is_other(known, &reader.opened.set)
             && !reader.options.replaces
         {
-            return Err(table::other_database(reader.name).with_state(4).into());
+            if self.kind.is_other(known, &reader.opened.set) {
+                return Err(table::other_database(reader.name).with_state(4).into());
+            }
+            if reader.options.stop == StopAt::End && self.kind.has_unsaved_tail(known) {
+                return Err(table::tail_not_backed_up(reader.name).into());
+            }
         }
         let together: Vec<PathBuf> = files.iter().map(|file| file.record.path.clone()).collect();
         let checks = files.iter().map(|file| {
@@ -318,7 +377,7 @@ impl RestoreOperation<'_> {
             })
         });
         all(checks)?;
-        match reader.is_differential() {
+        match reader.continues() {
             true => self.check_sequence(files),
             false => Ok(()),
         }
@@ -327,7 +386,7 @@ impl RestoreOperation<'_> {
     /// Another database's restore may wait for its end at the targets. A differential continues it.
     fn check_waiting(&self, files: &[FileRecord]) -> Result<(), Failure> {
         let reader = &self.reader;
-        if reader.is_differential() || reader.options.replaces {
+        if reader.continues() || reader.options.replaces {
             return Ok(());
         }
         let waiting = self.kind.waits_for(files);
@@ -340,7 +399,7 @@ impl RestoreOperation<'_> {
         Err(table::file_is_anothers(target.display(), reader.name, why).into())
     }
 
-    /// A differential continues a sequence of restores that is still open.
+    /// A differential or log backup continues a sequence of restores that is still open.
     fn check_sequence(&self, files: &[Placed]) -> Result<(), Failure> {
         // In a rehearsal the restore before it changed nothing either.
         if self.session.is_rehearsal() {
@@ -368,7 +427,7 @@ impl RestoreOperation<'_> {
         let plan = windlass_pipeline::plan_reading(&opened.media, opened.position, &request)?;
         let targets: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
         rehearse::reading(
-            OPERATION,
+            self.reader.operation(),
             self.reader.name,
             &opened.set,
             plan,
@@ -390,7 +449,7 @@ impl RestoreOperation<'_> {
     ) -> Result<ReadReport, Failure> {
         let reader = &self.reader;
         let stats = reader.settled.stats;
-        let watch = Watch::new(self.session, OPERATION, reader.name, stats, sink);
+        let watch = Watch::new(self.session, reader.operation(), reader.name, stats, sink);
         let read = reader.read_request(keys);
         let (media, position) = (&reader.opened.media, reader.opened.position);
         let report = match windlass_pipeline::restore(media, position, &read, &*target, &watch) {
@@ -402,7 +461,7 @@ impl RestoreOperation<'_> {
                 return Err(failure);
             }
         };
-        let recovery = reader.options.recovery;
+        let recovery = self.recovery;
         let is_reserved = self.reserve(files, existed)?;
         if let Err(error) = target.finish(recovery) {
             if is_reserved && let Err(error) = self.session.instance.forget(self.reader.name) {
@@ -440,7 +499,7 @@ impl RestoreOperation<'_> {
             sink.message(table::damaged_set_restored(self.reader.name));
         }
         let is_damaged = set.is_damaged || !report.damaged.is_empty();
-        let recovery = self.reader.options.recovery;
+        let recovery = self.recovery;
         self.session
             .note_restore(restored, set, is_damaged, recovery, sink);
     }
@@ -481,21 +540,23 @@ impl RestoreOperation<'_> {
         files: &[FileRecord],
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
-        let (restore_type, left) = match self.reader.is_differential() {
-            true => (RestoreType::Differential, table::lost_is_as_base()),
-            false => (RestoreType::Database, table::lost_is_zero()),
+        let (restore_type, left) = match self.reader.opened.set.set_type {
+            SetType::Differential => (RestoreType::Differential, table::lost_is_as_base()),
+            SetType::Log => (RestoreType::Log, table::lost_is_as_base()),
+            SetType::Full => (RestoreType::Database, table::lost_is_zero()),
         };
         let files = files.iter().map(|file| RestoreFileRecord {
             file_number: file.file_id,
             path: file.path.display().to_string(),
         });
         let reader = &self.reader;
-        reader.remember(self.session, restore_type, files.collect(), sink);
+        let files = files.collect();
+        reader.remember(self.session, restore_type, self.recovery, files, sink);
         if report.damaged.count == 0 {
             history::record_verification(self.session, &reader.opened, Depth::Restored, None);
         }
         sink.message(timing::closing(
-            OPERATION,
+            reader.operation(),
             timing::pages(&report.files),
             report.processed_bytes,
             begun.elapsed(),

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use windlass_base::range;
 use windlass_crypt::KeyRing;
 use windlass_io::queue::IoMethodChoice;
+use windlass_media::SetType;
 use windlass_pipeline::{OnDamage, Tuning};
 use windlass_source::Recovery;
+use windlass_source::engine::StopAt;
 
 use crate::Failure;
 use crate::operation::media::{MediaOptions, check_moved_once};
@@ -19,6 +21,10 @@ use crate::operation::number;
 pub struct RestoreOptions {
     /// The set. Without devices nothing is read, and a sequence of restores ends.
     pub media: MediaOptions,
+    /// The kind of set that is restored; any if absent.
+    pub wants: Option<RestoreKind>,
+    /// Where the restore of a log backup stops.
+    pub stop: StopAt,
     /// The state in which the restore leaves the database.
     pub recovery: Recovery,
     /// Logical names of files, and the paths they go to.
@@ -57,6 +63,8 @@ impl Default for RestoreOptions {
     fn default() -> Self {
         Self {
             media: MediaOptions::default(),
+            wants: None,
+            stop: StopAt::End,
             recovery: Recovery::Recovery,
             moves: Vec::new(),
             target: None,
@@ -75,6 +83,40 @@ impl Default for RestoreOptions {
             io_method: IoMethodChoice::default(),
             stats: None,
         }
+    }
+}
+
+/// The kind of a restore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestoreKind {
+    /// `RESTORE DATABASE`: of a full or differential backup.
+    Database,
+    /// `RESTORE LOG`
+    Log,
+}
+
+impl RestoreKind {
+    /// What restores a set of this type.
+    pub fn of(set: SetType) -> Self {
+        match set {
+            SetType::Full | SetType::Differential => Self::Database,
+            SetType::Log => Self::Log,
+        }
+    }
+
+    /// The operation's name in messages.
+    pub(crate) fn operation(self) -> &'static str {
+        match self {
+            Self::Database => "RESTORE DATABASE",
+            Self::Log => "RESTORE LOG",
+        }
+    }
+}
+
+impl RestoreOptions {
+    /// The operation's name in messages, as far as it is known without the set.
+    pub(crate) fn operation(&self) -> &'static str {
+        self.wants.unwrap_or(RestoreKind::Database).operation()
     }
 }
 

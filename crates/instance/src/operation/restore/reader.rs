@@ -10,8 +10,8 @@ use windlass_media::SetType;
 use windlass_pipeline::{ReadKeys, ReadRequest};
 use windlass_source::{Protection, Recovery, Sealing};
 
-use super::RestoreOptions;
 use super::options::Settled;
+use super::{RestoreKind, RestoreOptions};
 use crate::operation::media::{OpenedSet, moved_to};
 use crate::operation::{expand, history};
 use crate::tag::Tags;
@@ -44,6 +44,39 @@ impl<'a> SetReader<'a> {
 
     pub(super) fn is_differential(&self) -> bool {
         self.opened.set.set_type == SetType::Differential
+    }
+
+    pub(super) fn is_log(&self) -> bool {
+        self.opened.set.set_type == SetType::Log
+    }
+
+    /// Whether it continues a sequence of restores.
+    pub(super) fn continues(&self) -> bool {
+        self.is_differential() || self.is_log()
+    }
+
+    /// The operation's name in messages.
+    pub(super) fn operation(&self) -> &'static str {
+        RestoreKind::of(self.opened.set.set_type).operation()
+    }
+
+    /// Refuses a set that the statement does not restore.
+    pub(super) fn check_kind(&self) -> Result<(), Failure> {
+        let set = &self.opened.set;
+        let is_wanted = |wanted| wanted == RestoreKind::of(set.set_type);
+        if self.options.wants.is_none_or(is_wanted) {
+            return Ok(());
+        }
+        let made_by = match set.set_type {
+            SetType::Log => "BACKUP LOG",
+            SetType::Full | SetType::Differential => "BACKUP DATABASE",
+        };
+        let device = self
+            .opened
+            .devices
+            .first()
+            .map(|device| device.name.clone());
+        Err(table::set_not_usable(device.unwrap_or_default(), made_by).into())
     }
 
     /// The request to read the set.
@@ -105,6 +138,7 @@ impl<'a> SetReader<'a> {
         &self,
         session: &mut Session,
         restore_type: RestoreType,
+        recovery: Recovery,
         files: Vec<RestoreFileRecord>,
         sink: &mut dyn Sink,
     ) {
@@ -116,7 +150,7 @@ impl<'a> SetReader<'a> {
             user_name: session.instance.identity().user.clone(),
             restore_type,
             replace: options.replaces,
-            recovery: options.recovery == Recovery::Recovery,
+            recovery: recovery == Recovery::Recovery,
             restart: options.restarts,
             device_count: u32::try_from(opened.devices.len()).unwrap_or(u32::MAX),
             files,

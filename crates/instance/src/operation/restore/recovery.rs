@@ -1,15 +1,18 @@
 //! Ends a sequence of restores without another set.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, DatabaseState, EndedDamage, Origin};
+use windlass_engine::LogIdentity;
+use windlass_engine::storage::RealFileSystem;
 use windlass_source::Recovery;
+use windlass_source::engine::StopAt;
 use windlass_source::sqlite::{self, Existing};
 
 use super::registration::store_or_tell;
-use super::{OPERATION, RestoreOptions, RestoreOutcome};
+use super::{RestoreOptions, RestoreOutcome};
 use crate::instance::new_record;
 use crate::message_of::os_error;
 use crate::names::absolute;
@@ -33,8 +36,12 @@ pub(super) fn run(
             .map_err(|error| table::cannot_open_file(target.display(), os_error(&error)))?,
         (None, None) => return Err(table::restore_cannot_create(name).into()),
     };
+    if options.stop != StopAt::End {
+        return Err(table::option_not_supported("STOPAT").into());
+    }
+    let operation = options.operation();
     if options.recovery == Recovery::NoRecovery {
-        sink.message(timing::closing(OPERATION, 0, 0, std::time::Duration::ZERO));
+        sink.message(timing::closing(operation, 0, 0, std::time::Duration::ZERO));
         return Ok(RestoreOutcome::Recovered);
     }
     if session.is_rehearsal() {
@@ -49,7 +56,13 @@ pub(super) fn run(
         Existing::Refuse
     };
     let engine_log = engine_log(known.as_ref(), options);
+    let is_whole = match (&engine_log, &known) {
+        (Some(log), Some(known)) => is_whole(log, known)?,
+        _ => false,
+    };
     match &engine_log {
+        // BACKUP LOG WITH NORECOVERY left it restoring.
+        Some(_) if is_whole => Ok(()),
         Some(log) => windlass_source::engine::recover(log, name),
         None => sqlite::recover(&path, existing, &session.cancel_flag()),
     }?;
@@ -57,7 +70,7 @@ pub(super) fn run(
         log_path: engine_log,
         ..new_record(name, &path, Origin::Restored)
     };
-    if let Err(error) = session.end_damage(&recovered, &EndedDamage::BeforeRestore) {
+    if !is_whole && let Err(error) = session.end_damage(&recovered, &EndedDamage::BeforeRestore) {
         tracing::warn!("the damage of the replaced database was not forgotten: {error}");
     }
     if let Some(record) = known {
@@ -67,8 +80,17 @@ pub(super) fn run(
         };
         store_or_tell(session, &record, sink);
     }
-    sink.message(timing::closing(OPERATION, 0, 0, begun.elapsed()));
+    sink.message(timing::closing(operation, 0, 0, begun.elapsed()));
     Ok(RestoreOutcome::Recovered)
+}
+
+/// Whether the files of a database are not being restored, but those of a database as it was closed.
+fn is_whole(log: &Path, known: &DatabaseRecord) -> Result<bool, Failure> {
+    if windlass_source::engine::pending(log)?.is_some() {
+        return Ok(false);
+    }
+    let found = LogIdentity::of(&RealFileSystem, log).ok().flatten();
+    Ok(found.is_some_and(|found| known.family_guid.is_none_or(|guid| guid == found.guid)))
 }
 
 /// Whether a complete restore waits to replace a database that is online, because a program still had it

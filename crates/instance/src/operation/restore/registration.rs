@@ -72,8 +72,8 @@ impl RestoreOperation<'_> {
     /// Registers a new database, for now as one that is being restored. Whether there was one to register.
     pub(super) fn reserve(&mut self, files: &[FileRecord], existed: bool) -> Result<bool, Failure> {
         if self.known.is_some() {
-            // A differential is applied already: without its end the full backup would be lost as well.
-            if !self.reader.is_differential() {
+            // A differential or log is applied already: without its end the full backup would be lost as well.
+            if !self.reader.continues() {
                 self.check_catalog()?;
                 self.loosen_identity()?;
             }
@@ -146,7 +146,7 @@ impl RestoreOperation<'_> {
     /// Updates a database's record to its state after the restore.
     fn settle(&self, record: &mut DatabaseRecord) {
         let set = &self.reader.opened.set;
-        record.state = match self.reader.options.recovery {
+        record.state = match self.recovery {
             Recovery::Recovery => DatabaseState::Online,
             Recovery::NoRecovery => DatabaseState::Restoring,
         };

@@ -7,13 +7,12 @@ use windlass_base::Guid;
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
 use windlass_media::{FileMode, SetConfiguration};
-use windlass_source::RestoreTarget;
 use windlass_source::sqlite::{
     self, Existing, FileIdentity, RequiredBase, RestoreRequest, SqliteTarget,
 };
 
 use super::reader::SetReader;
-use super::target::{TargetKind, Wanted, first};
+use super::target::{Begun, TargetKind, Wanted, first};
 use crate::{Failure, Session};
 
 pub(super) struct SqliteFile;
@@ -61,7 +60,7 @@ impl TargetKind for SqliteFile {
         Ok(())
     }
 
-    fn begin(&self, wanted: &Wanted<'_>) -> Result<Box<dyn RestoreTarget>, Failure> {
+    fn begin(&self, wanted: &Wanted<'_>) -> Result<Begun, Failure> {
         let (reader, options) = (wanted.reader, wanted.reader.options);
         let set = &reader.opened.set;
         let file = set.files.first();
@@ -89,7 +88,7 @@ impl TargetKind for SqliteFile {
             cancel: wanted.session.cancel_flag(),
         };
         let target = SqliteTarget::begin(&request)?;
-        Ok(Box::new(target))
+        Ok(Begun::of(Box::new(target)))
     }
 
     /// Not created here, whatever it contains now.

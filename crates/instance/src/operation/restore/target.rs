@@ -1,10 +1,13 @@
 //! What differs between the restore of a SQLite file and of a page engine database.
 
-use windlass_base::Guid;
+use std::sync::{Arc, OnceLock};
+
+use windlass_base::{FileId, Guid};
 use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
 use windlass_media::{SetConfiguration, SourceKind};
 use windlass_pipeline::ReadKeys;
 use windlass_source::RestoreTarget;
+use windlass_source::engine::Rolled;
 use windlass_source::ownership::Left;
 
 use super::engine::EngineFiles;
@@ -45,10 +48,34 @@ pub(super) trait TargetKind {
     ) -> Result<(), Failure>;
 
     /// Reserves the targets for this restore. The files with their final names change only when it ends.
-    fn begin(&self, wanted: &Wanted<'_>) -> Result<Box<dyn RestoreTarget>, Failure>;
+    fn begin(&self, wanted: &Wanted<'_>) -> Result<Begun, Failure>;
+
+    /// The number of data files in the sequence of restores that is open at the files.
+    fn data_files_in_sequence(&self, _files: &[FileRecord]) -> usize {
+        1
+    }
+
+    /// Whether the database to replace has commits that no backup has, which it keeps for its log backups.
+    fn has_unsaved_tail(&self, _known: &DatabaseRecord) -> bool {
+        false
+    }
 
     /// The origin of a file that existed before the restore replaced it.
     fn origin_of_replaced(&self) -> Origin;
+}
+
+/// A restore that has begun.
+pub(super) struct Begun {
+    pub(super) target: Box<dyn RestoreTarget>,
+    /// Of a log backup: what it has left, once it has finished.
+    pub(super) rolled: Option<Arc<OnceLock<Rolled>>>,
+}
+
+impl Begun {
+    pub(super) fn of(target: Box<dyn RestoreTarget>) -> Self {
+        let rolled = None;
+        Self { target, rolled }
+    }
 }
 
 /// The restore to begin.
@@ -69,6 +96,13 @@ pub(super) fn kind_of(set: &SetConfiguration) -> &'static dyn TargetKind {
         // A set of SQL Server is refused before.
         SourceKind::Sqlite | SourceKind::Postgres | SourceKind::SqlServer => &SqliteFile,
     }
+}
+
+/// Whether it is the log, or one of the first `count` data files.
+pub(super) fn is_among(file: &FileRecord, count: usize) -> bool {
+    let number = u16::try_from(file.file_id).map(FileId);
+    let index = number.ok().and_then(FileId::data_index);
+    file.is_log || index.is_some_and(|index| index < count)
 }
 
 /// The first data file.

@@ -6,17 +6,17 @@ use windlass_codec::{Algorithm, Compression};
 use windlass_crypt::Cipher;
 use windlass_pipeline::{OnDamage, Overwrite, Probe};
 use windlass_tsql::ast::{
-    BackupOption, BackupStatement, Compression as WrittenCompression, CompressionLevel,
-    Encryption as WrittenEncryption, EncryptionAlgorithm, Encryptor, ThreadCount,
+    BackupOption, BackupStatement, BackupTarget, Compression as WrittenCompression,
+    CompressionLevel, Encryption as WrittenEncryption, EncryptionAlgorithm, Encryptor, ThreadCount,
 };
 use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
 use windlass_tsql::span::Spanned;
 
 use super::{check, devices, file, filled_text, invalid, number, stats, text, unused};
-use crate::operation::{BackupOptions, CompressionChoice};
+use crate::operation::{BackupOptions, CompressionChoice, LogChoice};
 use crate::{Environment, Failure};
 
-/// Reads the devices and options of a BACKUP DATABASE.
+/// Reads the devices and options of a BACKUP DATABASE or BACKUP LOG.
 ///
 /// # Errors
 /// 3031, 3032, 3217, and unsupported options.
@@ -26,8 +26,16 @@ pub(crate) fn read(
 ) -> Result<BackupOptions, Failure> {
     let written = &statement.options;
     let words: Vec<OptionWord> = written.iter().map(|option| option.word()).collect();
-    check(&words, BACKUP, StatementKind::BackupDatabase)?;
-    let mut options = BackupOptions::default();
+    let is_log = matches!(statement.target, BackupTarget::Log { .. });
+    let kind = match is_log {
+        true => StatementKind::BackupLog,
+        false => StatementKind::BackupDatabase,
+    };
+    check(&words, BACKUP, kind)?;
+    let mut options = BackupOptions {
+        log: is_log.then(LogChoice::default),
+        ..BackupOptions::default()
+    };
     for option in written {
         apply(option, &mut options, environment)?;
     }
@@ -50,6 +58,10 @@ fn apply(
     match option {
         O::Flag(W::Differential) => options.is_differential = true,
         O::Flag(W::CopyOnly) => options.is_copy_only = true,
+        O::Flag(W::NoRecovery) => options.log = Some(LogChoice::NoRecovery),
+        // NORECOVERY says more: its tail stays as well.
+        O::Flag(W::NoTruncate) if options.log == Some(LogChoice::NoRecovery) => {}
+        O::Flag(W::NoTruncate) => options.log = Some(LogChoice::NoTruncate),
         O::Compression(None) => options.compression = Some(CompressionChoice::Default),
         O::Compression(Some(written)) => options.compression = Some(compression(*written)?),
         O::Flag(W::NoCompression) => {

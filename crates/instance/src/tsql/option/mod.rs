@@ -154,7 +154,6 @@ fn unused(word: OptionWord, rows: &[OptionRow]) -> Result<(), Failure> {
         Some(Support::Never(because)) => {
             Err(table::statement_not_supported(spelling, because).into())
         }
-        Some(Support::NeedsLog) => Err(table::stop_at_in_simple_recovery(spelling).into()),
         Some(Support::Acts) | None => Err(table::option_not_supported(spelling).into()),
     }
 }

@@ -1,13 +1,14 @@
 //! The options of RESTORE, for all its statements.
 
 use windlass_base::message::table;
+use windlass_base::{Lsn, unix_ms_of_local};
 use windlass_pipeline::OnDamage;
 use windlass_source::Recovery;
-use windlass_tsql::ast::{RestoreOption, RestoreSource, RestoreStatement};
+use windlass_tsql::ast::{RestoreOption, RestoreSource, RestoreStatement, StopMark};
 use windlass_tsql::option::{OptionWord, RESTORE, StatementKind};
 
-use super::{check, devices, file, number, stats, text, unused};
-use crate::operation::{MediaOptions, RestoreOptions, VerifyOptions};
+use super::{check, devices, file, invalid, number, stats, text, unused};
+use crate::operation::{MediaOptions, RestoreKind, RestoreOptions, StopAt, VerifyOptions};
 use crate::{Environment, Failure};
 
 /// The options of a RESTORE. Each statement uses some of them.
@@ -20,16 +21,22 @@ struct Said {
     is_without_key: bool,
 }
 
-/// Reads the devices and options of a RESTORE DATABASE.
+/// Reads the devices and options of a RESTORE DATABASE or RESTORE LOG.
 ///
 /// # Errors
 /// 3031, 3032, 3217, and unsupported options.
 pub(crate) fn read_restore(
     statement: &RestoreStatement,
+    kind: RestoreKind,
     environment: &mut dyn Environment,
 ) -> Result<RestoreOptions, Failure> {
-    let said = read(statement, StatementKind::RestoreDatabase, environment)?;
+    let statement_kind = match kind {
+        RestoreKind::Database => StatementKind::RestoreDatabase,
+        RestoreKind::Log => StatementKind::RestoreLog,
+    };
+    let said = read(statement, statement_kind, environment)?;
     Ok(RestoreOptions {
+        wants: Some(kind),
         on_damage: said.on_damage.unwrap_or(OnDamage::Stop),
         ..said.restore
     })
@@ -126,7 +133,49 @@ fn apply(
         O::Flag(W::AsIs) => options.is_as_is = true,
         O::Valued(W::SignedBy, value) => options.signed_by.push(file(word, value, environment)?),
         O::Flag(W::AllowUnencrypted) => options.allows_unencrypted = true,
+        O::Valued(W::StopAt, value) => {
+            let text = text(value, environment)?.unwrap_or_default();
+            options.stop = match lsn(&text)? {
+                Some(lsn) => StopAt::Lsn(lsn),
+                None => StopAt::Time(unix_ms_of_local(&text).map_err(|_| invalid(word))?),
+            };
+        }
+        O::StopAtMark(mark) => options.stop = StopAt::Lsn(marked(word, mark, environment)?),
+        O::StopBeforeMark(mark) => {
+            options.stop = StopAt::BeforeLsn(marked(word, mark, environment)?);
+        }
         other => return unused(other.word(), RESTORE),
     }
     Ok(())
+}
+
+/// The LSN in `lsn:<number>`; `None` for another text.
+fn lsn(text: &str) -> Result<Option<Lsn>, Failure> {
+    let text = text.trim();
+    match text.split_at_checked(LSN.len()) {
+        Some((prefix, number)) if prefix.eq_ignore_ascii_case(LSN) => {
+            let lsn = number.parse();
+            lsn.map(Some).map_err(|_| table::mark_is_no_lsn().into())
+        }
+        _ => Ok(None),
+    }
+}
+
+const LSN: &str = "lsn:";
+
+/// The LSN of STOPATMARK and STOPBEFOREMARK.
+fn marked(
+    word: OptionWord,
+    mark: &StopMark,
+    environment: &mut dyn Environment,
+) -> Result<Lsn, Failure> {
+    let name = text(&mark.mark.node, environment)?.unwrap_or_default();
+    match lsn(&name)? {
+        Some(lsn) if mark.after.is_none() => Ok(lsn),
+        _ => {
+            let named = format!("{} with the name of a mark", word.spelling());
+            let hint = "No transaction is marked; give 'lsn:<number>', or STOPAT with a time.";
+            Err(table::not_built_yet(named, hint).into())
+        }
+    }
 }

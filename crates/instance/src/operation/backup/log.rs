@@ -1,0 +1,150 @@
+//! BACKUP LOG: the log of a page engine database since its last log backup.
+//!
+//! It needs no data file: with NO_TRUNCATE the log is read from its file if the database cannot be opened. With
+//! NORECOVERY the database is closed first, so that what is backed up is the end of its log, and left restoring.
+//!
+//! The log is truncated last, when the set is complete and in the history. What goes to NUL is kept nowhere, so it
+//! truncates nothing.
+
+use windlass_base::message::table;
+use windlass_catalog::{DatabaseRecord, DatabaseState};
+use windlass_pipeline::{BackupKind, BackupRequest, MediaRequest, NewBase};
+use windlass_source::Snapshot;
+use windlass_source::engine::EngineLogSnapshot;
+
+use super::{BackupOperation, BackupOutcome, LogChoice, encryption, media};
+use crate::{Failure, Instance, Sink};
+
+impl BackupOperation<'_> {
+    pub(super) fn run_log(
+        mut self,
+        choice: LogChoice,
+        media: MediaRequest,
+        sink: &mut dyn Sink,
+    ) -> Result<BackupOutcome, Failure> {
+        if self.record.log_path.is_none() {
+            return Err(table::not_in_simple_recovery("BACKUP LOG").into());
+        }
+        if self.session.is_rehearsal() {
+            return Err(table::not_built_yet(
+                "A dry run of BACKUP LOG",
+                "Run it: it changes no data, and a second copy can be made WITH COPY_ONLY.",
+            )
+            .into());
+        }
+        match choice {
+            LogChoice::NoRecovery => self.back_up_tail(media, sink),
+            LogChoice::Truncate | LogChoice::NoTruncate => {
+                let _in_use = self.session.use_beside(&self.record.name)?;
+                let snapshot = self.log(choice, &media)?;
+                self.back_up_log(snapshot, media, sink)
+            }
+        }
+    }
+
+    /// Opens the log of the database, or of its log file alone.
+    fn log(
+        &mut self,
+        choice: LogChoice,
+        media: &MediaRequest,
+    ) -> Result<Box<dyn Snapshot>, Failure> {
+        let truncates =
+            choice == LogChoice::Truncate && !self.settled.is_copy_only && !media.is_discarded();
+        match self.session.source_of(&self.record) {
+            Ok(source) => Ok(source.open_log(truncates)?.snapshot),
+            Err(_) if choice == LogChoice::NoTruncate => self.log_of_file(),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Opens the log of a database that is closed, or cannot be opened.
+    fn log_of_file(&self) -> Result<Box<dyn Snapshot>, Failure> {
+        let path = self.record.log_path.as_deref();
+        let path = path.ok_or_else(|| Failure::from(table::internal_consistency()))?;
+        let snapshot = EngineLogSnapshot::of_file(path)?.named(&self.record.name);
+        let found = snapshot.identity().family_guid;
+        match self.record.family_guid.filter(|known| *known != found) {
+            None => Ok(Box::new(snapshot)),
+            Some(known) => Err(table::files_of_another_database(
+                &self.record.name,
+                path.display(),
+                &self.record.name,
+                found,
+                known,
+            )
+            .into()),
+        }
+    }
+
+    /// Closes the database, backs up the end of its log, and leaves it restoring.
+    fn back_up_tail(
+        mut self,
+        media: MediaRequest,
+        sink: &mut dyn Sink,
+    ) -> Result<BackupOutcome, Failure> {
+        let name = self.record.name.clone();
+        if self.session.current_database().eq_ignore_ascii_case(&name) {
+            return Err(table::in_use_by_session("BACKUP LOG", &name).into());
+        }
+        if media.is_discarded() {
+            return Err(table::option_conflict("NORECOVERY", "DISK = 'NUL'").into());
+        }
+        let alone = self.session.use_alone(&name);
+        let alone = alone.ok_or_else(|| Failure::from(table::exclusive_access()))?;
+        // Recovers it, if a crash left it open.
+        self.session.source_of(&self.record)?;
+        self.session.instance.engines.close(&name)?;
+        let snapshot = self.log_of_file()?;
+        // While the log file is locked, nobody opens the database; afterwards the catalog keeps it from being
+        // opened. After a crash, RESTORE DATABASE WITH RECOVERY takes it back.
+        self.store(DatabaseState::Restoring)?;
+        let outcome = self.back_up_log(snapshot, media, sink);
+        if outcome.is_err() {
+            self.store(DatabaseState::Online)?;
+        }
+        drop(alone);
+        outcome
+    }
+
+    fn store(&mut self, state: DatabaseState) -> Result<(), Failure> {
+        let record = DatabaseRecord {
+            state,
+            ..self.record.clone()
+        };
+        Ok(self.session.instance.store(&record)?)
+    }
+
+    fn back_up_log(
+        &mut self,
+        snapshot: Box<dyn Snapshot>,
+        media: MediaRequest,
+        sink: &mut dyn Sink,
+    ) -> Result<BackupOutcome, Failure> {
+        media::warn_of_damage(&media, sink);
+        let earlier = self.session.earlier(&self.record)?;
+        let request = BackupRequest {
+            encryption: encryption(self.session, self.options)?,
+            earlier_until: earlier.finished,
+            // The log is verified as it is read.
+            checksum: true,
+            ..self.request(media, BackupKind::Log)?
+        };
+        let failures = Instance::device_failures();
+        let watch = self.watch(sink);
+        let (report, log) = windlass_pipeline::backup_undecided(&request, snapshot, &watch)?;
+        watch.finish();
+        if let Some(failure) = Instance::device_failure(failures) {
+            sink.message(table::accelerator_failed(failure));
+        }
+        self.announce(&report, sink);
+        let is_remembered = self.remember(&report, log, &request, sink);
+        Ok(self.made(report, &request, is_remembered, sink))
+    }
+
+    /// The log that is backed up may be reused.
+    pub(super) fn truncate(&self, log: NewBase, sink: &mut dyn Sink) {
+        if let Err(error) = log.take() {
+            sink.message(table::log_not_truncated(&self.record.name, error));
+        }
+    }
+}

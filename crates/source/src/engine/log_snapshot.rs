@@ -1,0 +1,226 @@
+//! A log backup of a page engine database: its log from the end of the last log backup on, and no data.
+
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use windlass_base::{FilePage, Guid, PAGE_BYTES};
+use windlass_engine::storage::RealFileSystem;
+use windlass_engine::{Database, LogBackup, LogCopy};
+use windlass_io::DirectFile;
+use windlass_media::SourceKind;
+
+use super::snapshot::source_file;
+use super::{LOG_FILE_ID, engine_error};
+use crate::sqlite::identity::created;
+use crate::{
+    DatabaseIdentity, Ending, Error, FileKind, FileRanges, LogPiece, Position, Snapshot, SourceFile,
+};
+
+/// A log backup, as the pipeline reads it.
+#[derive(Debug)]
+pub struct EngineLogSnapshot {
+    identity: DatabaseIdentity,
+    position: Position,
+    files: Vec<SourceFile>,
+    description: Vec<u8>,
+    copying: Mutex<Copying>,
+}
+
+#[derive(Debug)]
+struct Copying {
+    /// Taken by [`Snapshot::complete`].
+    backup: Option<LogBackup>,
+    /// Begun by [`Snapshot::finish_data`].
+    copy: Option<LogCopy>,
+    bytes: u64,
+}
+
+impl EngineLogSnapshot {
+    /// Begins a backup of the log up to the last commit. If it `truncates`, its end frees that log.
+    ///
+    /// # Errors
+    /// Those of the engine: there is no chain of log backups, another log backup is under way.
+    pub fn open(database: &Arc<Database>, truncates: bool) -> Result<Self, Error> {
+        let backup = database.begin_log_backup(truncates).map_err(engine_error)?;
+        Self::over(backup)
+    }
+
+    /// Begins a backup of the log of a database that is not open, and whose data files may be lost.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn of_file(log: &Path) -> Result<Self, Error> {
+        let backup = LogBackup::of_file(&RealFileSystem, log).map_err(engine_error)?;
+        Self::over(backup)
+    }
+
+    fn over(backup: LogBackup) -> Result<Self, Error> {
+        let described = backup.description();
+        let guid = described.guid();
+        let files: Vec<SourceFile> = (backup.files().iter())
+            .map(|file| source_file(file, 0))
+            .collect();
+        let first = files.first();
+        Ok(Self {
+            identity: DatabaseIdentity {
+                name: described.name().to_owned(),
+                family_guid: guid,
+                database_guid: guid,
+                recovery_fork_guid: backup.recovery_fork(),
+                created: first.and_then(|first| created(&first.path)),
+                page_bytes: PAGE_BYTES as u32,
+                recovery_model: described.recovery_model(),
+                kind: SourceKind::Engine,
+                product_version: 0,
+                user_version: 0,
+                application_id: 0,
+                journal_mode: "engine".to_owned(),
+                is_read_only: false,
+            },
+            position: Position {
+                first_lsn: described.first_lsn(),
+                last_lsn: described.last_lsn(),
+                checkpoint_lsn: described.checkpoint_lsn(),
+            },
+            description: described.encode().map_err(engine_error)?,
+            files,
+            copying: Mutex::new(Copying {
+                backup: Some(backup),
+                copy: None,
+                bytes: 0,
+            }),
+        })
+    }
+
+    /// The same backup, of a database that is called otherwise than in its engine.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.identity.name);
+        self
+    }
+
+    fn copying(&self) -> MutexGuard<'_, Copying> {
+        self.copying.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn no_data(file_id: u16, offset: u64, bytes: usize) -> Error {
+        Error::OutOfRange {
+            file_id,
+            offset,
+            bytes: bytes as u64,
+            size_bytes: 0,
+        }
+    }
+}
+
+impl Snapshot for EngineLogSnapshot {
+    fn identity(&self) -> &DatabaseIdentity {
+        &self.identity
+    }
+
+    fn position(&self) -> Position {
+        self.position
+    }
+
+    fn files(&self) -> &[SourceFile] {
+        &self.files
+    }
+
+    fn ranges(&self, _file_id: u16) -> Vec<Range<u64>> {
+        Vec::new()
+    }
+
+    fn narrow(&mut self, _ranges: FileRanges) {}
+
+    fn located(
+        &self,
+        file_id: u16,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<Option<Arc<DirectFile>>, Error> {
+        Err(Self::no_data(file_id, offset, bytes))
+    }
+
+    fn amend(
+        &self,
+        file_id: u16,
+        offset: u64,
+        buffer: &mut [u8],
+        _outcome: io::Result<usize>,
+    ) -> Result<(), Error> {
+        Err(Self::no_data(file_id, offset, buffer.len()))
+    }
+
+    fn check_pages(
+        &self,
+        _file_id: u16,
+        _offset: u64,
+        _bytes: &[u8],
+        _on_bad: &mut dyn FnMut(FilePage),
+    ) {
+    }
+
+    /// The blocks of the log have checksums, which the copy verifies.
+    fn has_page_checksums(&self) -> bool {
+        true
+    }
+
+    fn tracks_changes(&self) -> bool {
+        true
+    }
+
+    fn finish_data(&self) -> Result<(), Error> {
+        let mut copying = self.copying();
+        copying.copy = copying.backup.as_ref().map(LogBackup::copy);
+        Ok(())
+    }
+
+    fn read_log(&self, buffer: &mut [u8]) -> Result<Option<LogPiece>, Error> {
+        let mut copying = self.copying();
+        let Some(copy) = copying.copy.as_mut() else {
+            return Ok(None);
+        };
+        let bytes = copy.read(buffer).map_err(engine_error)?;
+        if bytes == 0 {
+            copying.copy = None;
+            return Ok(None);
+        }
+        let offset = copying.bytes;
+        copying.bytes += bytes as u64;
+        Ok(Some(LogPiece {
+            file_id: LOG_FILE_ID,
+            offset,
+            bytes,
+        }))
+    }
+
+    fn ending(&self) -> Result<Option<Ending>, Error> {
+        let log_bytes = self.copying().bytes;
+        let mut files = self.files.clone();
+        for file in &mut files {
+            if file.kind == FileKind::Log {
+                // Copied block by block, not by offset: it may be longer than the file is now.
+                file.size_bytes = file.size_bytes.max(log_bytes);
+            }
+        }
+        Ok(Some(Ending {
+            position: self.position,
+            files,
+            description: self.description.clone(),
+        }))
+    }
+
+    fn close(&self) -> Result<(), Error> {
+        // The log is held and every block of it was checked.
+        Ok(())
+    }
+
+    fn complete(&self, _set: Guid) -> Result<(), Error> {
+        match self.copying().backup.take() {
+            Some(backup) => backup.complete().map_err(engine_error),
+            None => Ok(()),
+        }
+    }
+}
