@@ -11,6 +11,7 @@ mod copy;
 pub mod disk;
 mod log;
 pub mod outcome;
+mod page;
 pub mod rng;
 mod stale;
 pub mod world;

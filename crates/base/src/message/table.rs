@@ -521,7 +521,7 @@ texts! {
     offload_needed(step), "QAT_DEFLATE is not enabled on this instance. Run {step}, then open the instance again. Without a device software compresses. RESTORE needs none of this.";
     oldest_set_taken(later), "No FILE was given, so this is backup set 1, the oldest; the media contain {later} later ones (RESTORE HEADERONLY).";
     page_mismatch(file_id, page, file), "Page ({file_id}:{page}) in file '{file}' does not match its checksum.";
-    pages_changed_since(pages, more), "Changed since the full backup (in extents of 8 pages): {pages}{more}. The backup does not have their current content, and there are no log backups to roll it forward. Nothing was written. Restore only the other pages, or the whole database: this backup, then its last differential.";
+    pages_changed_since(pages, more), "Changed since the full backup (in extents of 8 pages): {pages}{more}. The backup does not have their current content, and pages are not rolled forward with log backups. Nothing was written. Restore only the other pages, or the whole database: this backup, then its last differential.";
     probed(option, done, pages, seconds, rate), "{option}: {done} {pages} pages in {seconds} seconds ({rate} MB/sec). Nothing was written: no backup was made.";
     quick_check_passed(), "SQLite's quick_check found no damage.";
     reason(error), "{error}.";
@@ -604,7 +604,7 @@ texts! {
 #[rustfmt::skip]
 texts! {
     NOT_BUILT, 50001, 16;
-    marked_transaction_not_built(), "A marked transaction is not implemented. SQLite has no log that could store the mark; omit WITH MARK.";
+    marked_transaction_not_built(), "A marked transaction is not implemented. No log stores the mark; omit WITH MARK. STOPAT stops a restore at a time or an LSN.";
     not_built_yet(feature, hint), "{feature} is not implemented. {hint}";
     recovery_model_of_sqlite_not_built(), "A recovery model other than SIMPLE of a SQLite file is not implemented. Databases of the page engine have FULL; windlass import makes one of a SQLite file.";
     sql_server_media(device), "Reading the media on '{device}', which SQL Server wrote, is not implemented. Only media of Windlass can be read here.";

@@ -154,7 +154,11 @@ fn restores_that_cannot_be_say_why() {
         ),
         (
             "RESTORE LOG app FROM DISK = 'd:\\temp\\full.bak'",
-            &[4208, 3013],
+            &[3135, 3013],
+        ),
+        (
+            "RESTORE DATABASE app FROM DISK = 'd:\\temp\\full.bak' WITH STOPAT = '2026-01-01'",
+            &[3145, 3013],
         ),
         (
             "RESTORE DATABASE app PAGE = '1:5' FROM DISK = 'd:\\temp\\full.bak'",
@@ -206,7 +210,7 @@ fn no_backup_and_no_restore_within_a_transaction() {
 fn what_is_not_built_is_refused_and_not_ignored() {
     for statement in [
         "CREATE DATABASE x",
-        "ALTER DATABASE app SET RECOVERY FULL",
+        "ALTER DATABASE app SET RECOVERY BULK_LOGGED",
         "ALTER SERVER CONFIGURATION SET HARDWARE_OFFLOAD = ON (ACCELERATOR = QAT)",
         "BACKUP GROUP app, other TO DISK = 'd:\\x' WITH METADATA_ONLY",
         "SET PARSEONLY ON",
@@ -215,6 +219,7 @@ fn what_is_not_built_is_refused_and_not_ignored() {
     }
     gives("USE app CHECKPOINT", &[50005]);
     gives("USE app BEGIN TRAN m WITH MARK", &[50001]);
+    gives("ALTER DATABASE app SET RECOVERY FULL", &[50001]);
     gives("EXEC sp_nosuch", &[2812]);
 }
 

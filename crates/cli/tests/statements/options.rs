@@ -86,7 +86,7 @@ fn options_that_are_not_built_are_refused() {
     for (options, number) in [
         ("STANDBY = 'd:\\u'", 50001),
         ("PARTIAL", 50005),
-        ("STOPAT = '2026-01-01'", 3145),
+        ("STOPATMARK = 'm'", 50001),
         ("RESTRICTED_USER", 50005),
         ("KEEP_CDC", 50005),
         ("NEW_BROKER", 50005),

@@ -388,7 +388,7 @@ impl Files {
                 }
                 Record::Checkpoint { .. } | Record::MapPart { .. } => {}
                 Record::Layout { files, regions } => {
-                    self.cut(block, files.into(), regions.into())?
+                    self.cut(block, files.into(), regions.into())?;
                 }
                 Record::DataFile(stored) => {
                     let spec = Record::data_file(stored);

@@ -132,7 +132,7 @@ impl LogBackup {
         file.lock_exclusive()
             .map_err(|error| EngineError::lock(path, error))?;
         let mut header = Header::load(file.as_ref(), path)?;
-        header.log.path = path.to_owned();
+        path.clone_into(&mut header.log.path);
         load_sequences(file.as_ref(), path, header.guid, &mut header.vlfs)?;
         let start = header
             .tail

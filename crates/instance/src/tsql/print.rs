@@ -342,6 +342,22 @@ mod tests {
             let found = read_backup(&statement, &mut session).unwrap();
             assert_eq!(format!("{found:?}"), format!("{options:?}"), "{text}");
         }
+        for choice in [
+            LogChoice::Truncate,
+            LogChoice::NoTruncate,
+            LogChoice::NoRecovery,
+        ] {
+            let options = BackupOptions {
+                log: Some(choice),
+                devices: backups()[1].devices.clone(),
+                ..BackupOptions::default()
+            };
+            let (Statement::Backup(statement), mut session) = read(&backup("x", &options)) else {
+                panic!("{choice:?}");
+            };
+            let found = read_backup(&statement, &mut session).unwrap();
+            assert_eq!(found.log, options.log);
+        }
         for fixed in Compression::ALL {
             let options = BackupOptions {
                 compression: Some(CompressionChoice::Fixed(fixed)),
@@ -380,6 +396,7 @@ mod tests {
                 block_bytes: Some(512),
                 ..media()
             },
+            wants: Some(RestoreKind::Database),
             recovery: Recovery::NoRecovery,
             moves: moves.clone(),
             replaces: true,
@@ -393,12 +410,28 @@ mod tests {
             stats: Some(5),
             ..RestoreOptions::default()
         };
-        for options in [options, RestoreOptions::default()] {
+        let log = |stop| RestoreOptions {
+            wants: Some(RestoreKind::Log),
+            stop,
+            ..RestoreOptions::default()
+        };
+        let lsn = "33:288:1".parse().unwrap();
+        let plain = RestoreOptions {
+            wants: Some(RestoreKind::Database),
+            ..RestoreOptions::default()
+        };
+        let logs = [
+            log(StopAt::Time(1_795_515_300_120)),
+            log(StopAt::Lsn(lsn)),
+            log(StopAt::BeforeLsn(lsn)),
+        ];
+        for options in [options, plain].into_iter().chain(logs) {
             let text = restore("my db]", &options);
             let (Statement::Restore(statement), mut session) = read(&text) else {
                 panic!("{text}");
             };
-            let found = read_restore(&statement, &mut session).unwrap();
+            let kind = options.wants.unwrap();
+            let found = read_restore(&statement, kind, &mut session).unwrap();
             assert_eq!(format!("{found:?}"), format!("{options:?}"), "{text}");
         }
         let options = VerifyOptions {

@@ -1,6 +1,6 @@
 //! BACKUP LOG: the log of a page engine database since its last log backup.
 //!
-//! It needs no data file: with NO_TRUNCATE the log is read from its file if the database cannot be opened. With
+//! It needs no data file: with `NO_TRUNCATE` the log is read from its file if the database cannot be opened. With
 //! NORECOVERY the database is closed first, so that what is backed up is the end of its log, and left restoring.
 //!
 //! The log is truncated last, when the set is complete and in the history. What goes to NUL is kept nowhere, so it
