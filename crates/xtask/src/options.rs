@@ -42,7 +42,6 @@ fn line(row: &OptionRow) -> String {
         Support::NoEffect => " **No effect.**".to_owned(),
         Support::NotYet(instead) => format!(" **Refused:** not implemented. {instead}"),
         Support::Never(because) => format!(" **Refused:** {because}"),
-        Support::NeedsLog => " **Refused:** it needs log backups.".to_owned(),
     };
     let range = row.range.map_or_else(String::new, |range| {
         format!(" {} to {}.", range.least, range.most)
