@@ -38,6 +38,8 @@ pub use checksum::{Blake3Builder, ChecksumBuilder, Digest, blake3, checksum, dig
 pub use guid::Guid;
 pub use lsn::Lsn;
 pub use message::{Message, Severity};
-pub use moment::{Moment, MomentError, local_now, local_of_unix_ms, unix_ms_of_local};
+pub use moment::{
+    Moment, MomentError, local_now, local_of_unix_ms, time_of_text, time_text, unix_ms_of_local,
+};
 pub use page::{EXTENT_BYTES, ExtentNumber, FileId, FilePage, PAGE_BYTES, PageNumber};
 pub use visible::visible;

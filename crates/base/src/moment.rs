@@ -19,6 +19,34 @@ const LOCAL_ZONE_FILE: &str = "/etc/localtime";
 /// Maximum length of such a file; the longest have a few kilobytes.
 const ZONE_BYTES_MAX: u64 = 1 << 20;
 
+/// A point in time, in microseconds since 1970, UTC, as local time with its offset: `2026-11-24 10:45:20.250000+01:00`.
+pub fn time_text(time_us: u64) -> String {
+    let time = i64::try_from(time_us)
+        .ok()
+        .and_then(|time| Timestamp::from_microsecond(time).ok());
+    time.map_or_else(
+        || format!("{time_us} microseconds after 1970"),
+        |time| {
+            let local = time.to_zoned(local_zone());
+            local.strftime("%Y-%m-%d %H:%M:%S.%6f%:z").to_string()
+        },
+    )
+}
+
+/// Microseconds since 1970, UTC, of a time in the form of [`time_text`]. Fraction and offset can be omitted: then it is
+/// local time. `None` if it is no time, or comes twice (when clocks are set back).
+pub fn time_of_text(text: &str) -> Option<u64> {
+    let time = match text.parse::<Timestamp>() {
+        Ok(time) => time,
+        Err(_) => {
+            let local: DateTime = text.parse().ok()?;
+            let zoned = local_zone().to_ambiguous_zoned(local).unambiguous().ok()?;
+            zoned.timestamp()
+        }
+    };
+    u64::try_from(time.as_microsecond()).ok()
+}
+
 /// A local date and time of day, to the second.
 ///
 /// The stored form is Microsoft Tape Format's five bytes: year 14 bits, month 4, day 5, hour 5,
@@ -237,6 +265,20 @@ mod tests {
             assert_eq!(Moment::from_stored(moment.to_stored()), Some(moment));
             assert_eq!(moment.to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_time_survives_its_text() {
+        for time_us in [0, 1_764_000_000_123_456, 1_764_000_000_000_000] {
+            assert_eq!(time_of_text(&time_text(time_us)), Some(time_us));
+        }
+        assert_eq!(time_of_text("1970-01-02T00:00:00Z"), Some(86_400_000_000));
+        assert_eq!(
+            time_of_text("1970-01-01 02:00:00.5+01:00"),
+            Some(3_600_500_000)
+        );
+        assert!(time_of_text("2026-11-24 10:45").is_some(), "local");
+        assert_eq!(time_of_text("yesterday"), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use windlass_base::{Guid, Lsn, Moment};
 use crate::cursor::require_at_most;
 use crate::error::MediaError;
 use crate::record::{self, Known, Records, Stored, records};
+use crate::wal_position::WalPosition;
 
 /// Maximum number of database files in a set.
 pub const FILES_MAX: usize = 32_767;
@@ -248,6 +249,8 @@ records! {
         /// The end of an earlier backup of the database, in seconds since 1970, UTC, if that is dated later than this
         /// one began: a clock was wrong.
         0x55 contradicted_until: Option<NonZeroU64>,
+        /// The snapshot of a `SQLite` database in WAL mode: its position in the log.
+        0x70 wal_position: Option<WalPosition>,
         /// The set's key, wrapped for its recipients; empty if the set is not encrypted.
         0x8060 key_block: Vec<u8>,
         /// Authenticates all other records with the set's key; final only.

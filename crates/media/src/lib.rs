@@ -36,6 +36,7 @@ mod set_walk;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod wal_position;
 mod writer;
 
 pub use chunk::{
@@ -58,4 +59,5 @@ pub use reader::FamilyReader;
 pub use set_blocks::SetEnd;
 pub use set_walk::WalkedSet;
 pub use streams::ReadAt;
+pub use wal_position::WalPosition;
 pub use writer::{AppendPosition, FamilyWriter};

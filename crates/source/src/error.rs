@@ -8,6 +8,7 @@ use windlass_base::{Guid, Lsn};
 use windlass_io::other_name::OtherName;
 
 use crate::Protection;
+use crate::sqlite::SpoolError;
 
 /// An error, with its place and what was expected instead.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +42,9 @@ pub enum Error {
     },
     #[error(transparent)]
     Engine(windlass_engine::EngineError),
+    /// A database is not followed, or the spool of its follower not used.
+    #[error(transparent)]
+    Spool(SpoolError),
     /// Another connection kept the database locked for longer than the time limit.
     #[error(
         "'{}' is locked by another connection; waited {} s",

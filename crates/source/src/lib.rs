@@ -11,7 +11,8 @@
 //!
 //! Neighbours: `pipeline` above uses both traits and no implementation; `io` below is the interface to
 //! the operating system. Of `media` only [`SourceKind`](windlass_media::SourceKind) and
-//! [`SetType`](windlass_media::SetType) are used; nothing here depends on compression or T-SQL.
+//! [`SetType`](windlass_media::SetType) are used, and the position in a log. Of `codec` only the spool of a follower has
+//! use; nothing here depends on T-SQL.
 //!
 //! Invariants:
 //! 1. [`Snapshot::read`] gives the bytes of the pinned state or an error, whatever other processes

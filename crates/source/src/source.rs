@@ -12,7 +12,7 @@ pub use windlass_base::word::Depth;
 use windlass_base::{FilePage, Guid, Lsn, Moment};
 pub use windlass_engine::RecoveryModel;
 use windlass_io::DirectFile;
-use windlass_media::{SetType, SourceKind};
+use windlass_media::{SetType, SourceKind, WalPosition};
 
 use crate::Error;
 
@@ -215,6 +215,11 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
 
     /// Its position in the history, as far as known before [`Snapshot::ending`].
     fn position(&self) -> Position;
+
+    /// Its position in the write-ahead log of a `SQLite` database; `None` if it has none that is known.
+    fn wal_position(&self) -> Option<WalPosition> {
+        None
+    }
 
     /// The files, ordered by number; at least one.
     fn files(&self) -> &[SourceFile];

@@ -30,7 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("vfs", &["base", "engine", "io"]),
     ("extension", &["base", "engine", "instance", "local", "vfs"]),
     ("sim", &["base", "engine"]),
-    ("source", &["base", "engine", "io", "media"]),
+    ("source", &["base", "codec", "engine", "io", "media"]),
     (
         "pipeline",
         &["base", "codec", "crypt", "device", "io", "media", "source"],

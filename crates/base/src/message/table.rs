@@ -428,6 +428,8 @@ messages! {
     50076, 16, base_in_future(database, started), "The differential backup of '{database}' is refused: its base, the full backup of {started}, is dated in the future. The clock was wrong then, or is now, so which state is the newest could not be told. Make a full backup. (windlass backup --base-missing-ok makes the differential anyway.)";
     50077, 10, base_in_future_ignored(database, started), "Warning: the base of this differential of '{database}', the full backup of {started}, is dated in the future: the clock was wrong then, or is now. Make a full backup.";
     50078, 16, set_partly_finished(position, partly), "Backup set {position} cannot be restored from these devices: {partly}. Name the newest copy of that stripe; the backup sets before this one can be restored.";
+    50090, 16, spool_failed(error), "The follower's spool: {error}.";
+    50091, 16, not_captured(wanted), "{wanted}. Nothing of the spool was applied.";
     50100, 10, cut_database_read(file, expected, found), "Warning: the database in '{file}' has {expected} bytes, but the file has {found}, and no log holds the rest: it is truncated. Only what exists is read.";
     50101, 16, sqlbackup_failed(code), "The command of SQL Backup failed with exit code {code}; its report says why. To go on after that, take the code in a variable: sqlbackup '...', @exitcode OUTPUT.";
     50102, 16, base_on_target(database, device), "The differential backup of '{database}' is refused: it would overwrite '{device}', which holds the full backup that it counts from, and could never be restored. Append it, or write it to another file.";
@@ -532,6 +534,7 @@ texts! {
     restore_removed(path), "The unfinished restore of '{path}' was removed.";
     restore_removed_older_left(path, files), "The unfinished restore of '{path}' was removed. The database that it was to replace is still there and no longer registered: {files}. Attach it again (CREATE DATABASE ... FOR ATTACH), or delete the files.";
     restoring_sets(sets, why), "Restoring {sets}: {why}.";
+    rolled_forward(moments, time, commit), "{moments} moments of the spool were applied. The database is in the state of {time}, after commit {commit}.";
     set_is_no_base(kind, would_do), "The backup set is {kind}. {would_do}";
     sequence_torn(name), "The differential was applied in part: '{name}' is left restoring, and is neither the full backup nor the differential. Repeat the command with good media, or with the full backup alone: it starts from the beginning.";
     sequence_waits(name, place, recovery), "The full backup is restored, the differential is not: '{name}' is left restoring, and cannot be opened. To continue with this or another differential of the same full backup: windlass restore DIFFERENTIAL {place}.{recovery}";
@@ -545,6 +548,8 @@ texts! {
     ranges_lost(what, range), "{what}: {range}.";
     ranges_lost_in_total(what, count, bytes), "{what}: {count} ranges with {bytes} bytes in total.";
     signing_key_made(private, public, fingerprint), "'{private}' signs backups, '{public}' checks them. The key's fingerprint: {fingerprint}.";
+    spool_has_rest(folder, bytes), "Behind the end of the spool in '{folder}' are {bytes} bytes that are no records: what a follower is writing, or a crash has left.";
+    spool_waits(name, place), "'{name}' is left restoring with the state of the backup, and cannot be opened. To restore to another moment: windlass restore {place} --follow DIR --at TIME. To take the state of the backup: windlass restore {place}.";
     trace(line), "{line}";
     transaction_aborted(), "The transaction was rolled back (XACT_ABORT is ON).";
     transaction_ended(), "The transaction was rolled back: this error ends its batch.";

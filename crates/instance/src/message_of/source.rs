@@ -1,8 +1,11 @@
 //! Errors of reading and restoring databases.
 
+use std::path::Path;
+
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_io::other_name::OtherName;
+use windlass_source::sqlite::SpoolError;
 use windlass_source::{Alias, Error};
 
 use crate::operation::restore::WITH_REPLACE;
@@ -100,6 +103,30 @@ fn way_to_the_log(alias: Alias) -> &'static str {
     }
 }
 
+/// The message for a complete restore whose target is still open.
+fn still_in_use(path: &Path, process_id: Option<u32>) -> Message {
+    let user = process_id.map_or_else(
+        || "Somebody".to_owned(),
+        |process_id| format!("Process {process_id}"),
+    );
+    table::sequence_unfinished(
+        path.display(),
+        format!(
+            "{user} still has the old database open. The restored file is complete next to it: close \
+             the programs that use it, then run RESTORE DATABASE ... WITH RECOVERY, or windlass \
+             restore --to without media."
+        ),
+    )
+}
+
+/// The message for an error of a follower's spool.
+fn spool_message(error: &SpoolError) -> Message {
+    match error {
+        SpoolError::NotCaptured { .. } => table::not_captured(error),
+        _ => table::spool_failed(error),
+    }
+}
+
 /// The message for an error of a restore.
 fn restore_message(error: &Error) -> Message {
     match error {
@@ -125,20 +152,7 @@ fn restore_message(error: &Error) -> Message {
         } => table::insufficient_space(path.display(), needed_bytes, available_bytes),
         Error::StillInUse {
             path, process_id, ..
-        } => {
-            let user = process_id.map_or_else(
-                || "Somebody".to_owned(),
-                |process_id| format!("Process {process_id}"),
-            );
-            table::sequence_unfinished(
-                path.display(),
-                format!(
-                    "{user} still has the old database open. The restored file is complete next to \
-                     it: close the programs that use it, then run RESTORE DATABASE ... WITH \
-                     RECOVERY, or windlass restore --to without media."
-                ),
-            )
-        }
+        } => still_in_use(path, *process_id),
         Error::NotADatabase { path, defect } => table::restored_no_database(path.display(), defect),
         Error::LessProtected { base, found, .. } => table::less_protected(base, found),
         Error::NotRestoring { .. } => table::not_ready_to_rollforward(),
@@ -176,6 +190,7 @@ fn restore_message(error: &Error) -> Message {
         }
         Error::Cancelled => table::aborted(),
         Error::Engine(error) => engine_message(error),
+        Error::Spool(error) => spool_message(error),
     }
 }
 

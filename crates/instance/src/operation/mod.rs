@@ -12,6 +12,7 @@
 //! | `verify` | [`VerifyOptions`]: reads a set entirely |
 //! | `inspect` | [`Inspect`]: headers, files and label of media |
 //! | `expire` | retention on folders |
+//! | `follow` | follows a SQLite database into a spool |
 //! | `integrity` | SQLite's own check of a database |
 //! | `media`, `sql_server` | media to read: those of Windlass and of SQL Server |
 //! | `signing` | keys that sign backups, and signatures that backups must have |
@@ -31,6 +32,7 @@ mod columns;
 pub(crate) mod database;
 mod device;
 mod expire;
+mod follow;
 pub(crate) mod history;
 pub(crate) mod inspect;
 pub(crate) mod integrity;
@@ -60,11 +62,12 @@ use device::{expand, resolve};
 pub use expire::{
     ExpireError, ExpireOptions, ExpireReport, ExpiredMedia, Removal, Trust, VERIFIED_WITHIN_HOURS,
 };
+pub use follow::{FollowOptions, FollowStatus, Following, Listed, Spooled, Stop, spooled};
 pub use inspect::{Inspect, Inspection};
 pub use media::MediaOptions;
 pub use restore::{
-    Newest, NewestRequest, RestoreKind, RestoreOptions, RestoreOutcome, RestorePart, Sequence,
-    Step as RestoreStep,
+    FollowedRestore, Newest, NewestRequest, RestoreKind, RestoreOptions, RestoreOutcome,
+    RestorePart, Sequence, Step as RestoreStep,
 };
 pub use unpack::{UnpackOptions, UnpackedFile};
 pub use verify::{OPERATION as VERIFICATION, VerifyOptions, VerifyOutcome};

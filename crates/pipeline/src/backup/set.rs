@@ -59,6 +59,7 @@ pub(super) fn configuration(
         last_lsn: lsns.last_lsn,
         checkpoint_lsn: lsns.checkpoint_lsn,
         database_backup_lsn: request.database_backup_lsn,
+        wal_position: snapshot.wal_position(),
         contradicted_until: contradicted_until(request, started.utc_seconds(time_zone.into())),
         differential_base_lsn: base_lsn,
         differential_base_guid: base_guid,

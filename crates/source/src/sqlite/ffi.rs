@@ -6,8 +6,10 @@
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rusqlite::{Connection, ffi};
+use windlass_media::WalPosition;
 
 const MAIN: &CStr = c"main";
 
@@ -44,6 +46,87 @@ impl WalIndexHeader {
         let code = u32::from(self.page_size_code);
         (code & 0xFE00) | ((code & 1) << 16)
     }
+
+    /// Where the state of this header is in the history of the database.
+    pub(super) fn position(&self) -> WalPosition {
+        let [[a, b, c, d], [e, f, g, h]] = self.salt;
+        WalPosition {
+            salt: [a, b, c, d, e, f, g, h],
+            frame: self.frame_max,
+            checksum: self.frame_checksum,
+            commits: self.change,
+        }
+    }
+
+    /// Whether checksums in the log are computed over big-endian words.
+    pub(super) fn is_big_endian(&self) -> bool {
+        self.big_endian_checksums != 0
+    }
+}
+
+/// Words of a [`WalIndexHeader`].
+const HEADER_WORDS: usize = 12;
+/// The word of the wal-index that counts the frames copied into the database: `nBackfill`, after both headers.
+const BACKFILLED_WORD: usize = 2 * HEADER_WORDS;
+/// Attempts to read a header that is being written.
+const LOOKS: u32 = 1000;
+
+/// What the wal-index says right now, read without a lock. `None` if it says nothing valid.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WalIndex {
+    pub(super) header: WalIndexHeader,
+    /// Frames that are in the database file, too.
+    pub(super) backfilled: u32,
+}
+
+/// Reads the wal-index of a connection that has read in WAL mode. Writes nothing and takes no lock.
+pub(super) fn wal_index(connection: &Connection) -> Option<WalIndex> {
+    let (file, methods) = file_of(connection, ffi::SQLITE_FCNTL_FILE_POINTER).ok()?;
+    let map = methods.xShmMap?;
+    let mut memory: *mut c_void = ptr::null_mut();
+    // SAFETY: `file` is the open file of a live connection and `map` its own method. The part was mapped when
+    // the connection began to read in WAL mode; without the right to extend it, nothing is changed.
+    let code = unsafe { map(file, 0, WAL_INDEX_PART_BYTES, 0, &raw mut memory) };
+    if code != ffi::SQLITE_OK || memory.is_null() {
+        return None;
+    }
+    let word = |index: usize| {
+        // SAFETY: within the mapped part, which is longer than both headers and what follows, and page-aligned.
+        let word = unsafe { memory.cast::<u32>().add(index) };
+        // SAFETY: aligned and mapped while the connection is open; other processes write it only with atomic
+        // stores of words or copies whose tearing the second header and the checksum reveal.
+        unsafe { AtomicU32::from_ptr(word) }.load(Ordering::SeqCst)
+    };
+    let header =
+        |at: usize| -> [u32; HEADER_WORDS] { std::array::from_fn(|index| word(at + index)) };
+    for _ in 0..LOOKS {
+        // In this order: the writer writes the second one first.
+        let first = header(0);
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if first != header(HEADER_WORDS) || !is_whole(&first) {
+            std::hint::spin_loop();
+            continue;
+        }
+        let backfilled = word(BACKFILLED_WORD);
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if first != header(0) {
+            continue;
+        }
+        // SAFETY: both are 48 bytes, the layout is that of the wal-index, and any bits are a valid header.
+        let header = unsafe { ptr::read((&raw const first).cast::<WalIndexHeader>()) };
+        return (header.is_initialized != 0).then_some(WalIndex { header, backfilled });
+    }
+    None
+}
+
+/// Whether the checksum of a header is right: `walChecksumBytes` over all words before it.
+fn is_whole(words: &[u32; HEADER_WORDS]) -> bool {
+    let [mut first, mut second] = [0_u32; 2];
+    for pair in words[..HEADER_WORDS - 2].chunks_exact(2) {
+        first = first.wrapping_add(pair[0]).wrapping_add(second);
+        second = second.wrapping_add(pair[1]).wrapping_add(first);
+    }
+    words[HEADER_WORDS - 2..] == [first, second]
 }
 
 /// Pins the newest committed state and returns its end in the log.

@@ -58,6 +58,7 @@
 mod descriptors;
 mod extent;
 mod ffi;
+mod follower;
 mod header;
 pub(crate) mod identity;
 mod made;
@@ -67,6 +68,7 @@ mod open;
 mod options;
 mod restore;
 mod snapshot;
+mod spool;
 mod temporary_copy;
 mod uri;
 mod wal;
@@ -76,14 +78,16 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use follower::{FollowOptions, FollowStatus, Follower, Following};
 pub use identity::FileIdentity;
 pub use names::{check_name, refuse_to_replace};
 pub use options::{CopyFolder, CopyPolicy, SnapshotOptions};
 pub use restore::{
-    Existing, RequiredBase, RestoreProgress, RestoreRequest, RestoringState, Seized, SqliteTarget,
-    forget, recover, restoring,
+    Existing, ForwardRequest, RequiredBase, RestoreProgress, RestoreRequest, RestoringState,
+    Seized, SqliteTarget, forget, forward, forward_reach, recover, restoring,
 };
 pub use snapshot::SqliteSnapshot;
+pub use spool::{Listed, Reach, SpoolError, Stop, list};
 
 use crate::{Content, Error};
 

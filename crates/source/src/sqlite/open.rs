@@ -13,6 +13,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, ffi as code};
 use rustix::fs::{Access, AtFlags, CWD};
 use windlass_io::own;
+use windlass_media::WalPosition;
 
 use super::ffi::{self, FileLock, WalIndexHeader};
 use super::header::{HEADER_BYTES, Header};
@@ -20,7 +21,7 @@ use super::made::SideFiles;
 use super::mount::Mount;
 use super::options::{SnapshotOptions, Wait};
 use super::wal::Overlay;
-use super::watched::Watched;
+use super::watched::{Watched, position_of_file};
 use super::{descriptors, file_error, journal_path, names, sqlite_error, uri, wal_path};
 use crate::Error;
 use crate::error::Obstacle;
@@ -50,6 +51,8 @@ pub(super) struct Pinned {
     pub(super) is_read_only: bool,
     /// Whether this connection created an empty log that did not exist before.
     pub(super) made_wal: bool,
+    /// The position of the state in the log, if it has one.
+    pub(super) wal_position: Option<WalPosition>,
 }
 
 /// Pins the newest committed state of the database at `path`, which must be free of links.
@@ -73,7 +76,7 @@ pub(super) fn pin(path: &Path, options: &SnapshotOptions) -> Result<Pinned, Erro
 
 /// Whether -wal and -shm files that `SQLite` may create would belong to the database's owner; files
 /// of another user would lock the owner out.
-fn makes_files_for_owner(path: &Path) -> bool {
+pub(super) fn makes_files_for_owner(path: &Path) -> bool {
     let user = rustix::process::geteuid();
     let is_owner = std::fs::metadata(path).is_ok_and(|file| file.uid() == user.as_raw());
     // SQLite gives files created by root to the owner.
@@ -150,7 +153,7 @@ fn pin_by_what_is_there(path: &Path, wait: &mut Wait<'_>) -> Result<Option<Pinne
 
 /// Whether the content of the database depends on a log. The caller prevents the answer from
 /// changing.
-fn depends_on_log(path: &Path) -> Result<bool, Error> {
+pub(super) fn depends_on_log(path: &Path) -> Result<bool, Error> {
     let mut header = [0; HEADER_BYTES];
     let file = descriptors::open(path)?;
     let read = file.read_at(&mut header, 0);
@@ -219,6 +222,7 @@ fn watched(
         is_wal: true,
         is_read_only: !is_writable(path),
         made_wal: false,
+        wal_position: None,
     })
 }
 
@@ -268,8 +272,15 @@ fn attempt(path: &Path) -> Result<Result<Pinned, rusqlite::Error>, Error> {
     let side_files = SideFiles::beside(path);
     let connection = connect(path)?;
     let refusal = match begin(&connection) {
-        Ok((pin, is_wal)) => {
+        Ok((pin, is_wal, mark)) => {
+            let wal_position = match mark {
+                Some(mark) => Some(mark.position()),
+                // Under lock 0, which keeps the file unchanged.
+                None if is_wal => position_of_file(path)?,
+                None => None,
+            };
             return Ok(Ok(Pinned {
+                wal_position,
                 is_read_only: connection.is_readonly("main").unwrap_or(true),
                 connection: Some(connection),
                 pin,
@@ -302,7 +313,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, Error> {
 }
 
 /// Begins the read transaction. The parent module explains the order.
-fn begin(connection: &Connection) -> Result<(Pin, bool), rusqlite::Error> {
+fn begin(connection: &Connection) -> Result<(Pin, bool, Option<WalIndexHeader>), rusqlite::Error> {
     loop {
         // Outside of a transaction: rolls back a hot journal, finds and opens the log.
         touch(connection)?;
@@ -316,7 +327,7 @@ fn begin(connection: &Connection) -> Result<(Pin, bool), rusqlite::Error> {
                 Some(mark) if is_wal && mark.frame_max > 0 => Pin::Log(mark),
                 _ => Pin::File,
             };
-            return Ok((pin, is_wal));
+            return Ok((pin, is_wal, mark.filter(|_| is_wal)));
         }
         // The journal mode changed between the two: the pin may be of the wrong kind.
         connection.execute_batch("ROLLBACK")?;
@@ -324,11 +335,11 @@ fn begin(connection: &Connection) -> Result<(Pin, bool), rusqlite::Error> {
 }
 
 /// The smallest possible read: it does not even read the schema, which may be damaged.
-fn touch(connection: &Connection) -> Result<(), rusqlite::Error> {
+pub(super) fn touch(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.query_row("PRAGMA schema_version", [], |_| Ok(()))
 }
 
-fn failure(code: c_int) -> rusqlite::Error {
+pub(super) fn failure(code: c_int) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(code::Error::new(code), None)
 }
 
@@ -351,6 +362,7 @@ fn pin_raw(path: &Path, wait: &mut Wait<'_>) -> Result<Pinned, Error> {
         is_wal: false,
         is_read_only,
         made_wal: false,
+        wal_position: None,
     })
 }
 
@@ -374,7 +386,7 @@ pub(super) fn refuse_log(path: &Path) -> Result<(), Error> {
 const EMPTY_BYTES_MAX: u64 = 1;
 
 /// Opening an empty database removes the log or journal next to it, which may be all that is left of its content.
-fn refuse_emptied(path: &Path) -> Result<(), Error> {
+pub(super) fn refuse_emptied(path: &Path) -> Result<(), Error> {
     let database = std::fs::metadata(path).map_err(|error| file_error("examine", path, error))?;
     if database.len() > EMPTY_BYTES_MAX {
         return Ok(());

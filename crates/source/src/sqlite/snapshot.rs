@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use windlass_base::page::checksum::{self, CHECKSUM_BYTES};
 use windlass_base::{EXTENT_BYTES, FileId, FilePage};
 use windlass_io::DirectFile;
-use windlass_media::SourceKind;
+use windlass_media::{SourceKind, WalPosition};
 
 use super::header::{HEADER_BYTES, Header};
 use super::identity::{FileIdentity, created, position_at};
@@ -50,6 +50,7 @@ pub struct SqliteSnapshot {
     narrowed: Option<FileRanges>,
     identity: DatabaseIdentity,
     position: Position,
+    wal_position: Option<WalPosition>,
     page_checksums: bool,
     content: Content,
     writers: Option<Writers>,
@@ -121,6 +122,7 @@ impl SqliteSnapshot {
             connection: Mutex::new(pinned.connection),
             pin: pinned.pin,
             made_wal: pinned.made_wal,
+            wal_position: pinned.wal_position,
             file,
             start,
             start_bytes,
@@ -262,6 +264,10 @@ impl Snapshot for SqliteSnapshot {
 
     fn position(&self) -> Position {
         self.position
+    }
+
+    fn wal_position(&self) -> Option<WalPosition> {
+        self.wal_position
     }
 
     fn files(&self) -> &[SourceFile] {

@@ -2,6 +2,8 @@
 //!
 //! Source: the `SQLite` file format, section 4 "The Write-Ahead Log".
 
+pub(super) mod sum;
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -15,10 +17,10 @@ use super::file_error;
 use super::header::be32;
 use crate::Error;
 use crate::error::WalDamage;
+use sum::RunningSum;
 
-const HEADER_BYTES: usize = 32;
-const FRAME_HEADER_BYTES: usize = 24;
-const MAGIC: u32 = 0x377F_0682;
+pub(super) const HEADER_BYTES: usize = 32;
+pub(super) const FRAME_HEADER_BYTES: usize = 24;
 const FORMAT_VERSION: u32 = 3_007_000;
 
 /// Where `SQLite` locks its files; the page there is never used.
@@ -284,57 +286,6 @@ fn read_header(file: &File, path: &Path) -> Result<[u8; HEADER_BYTES], Error> {
     file.read_exact_at(&mut header, 0)
         .map_err(|error| file_error("read", path, error))?;
     Ok(header)
-}
-
-/// The checksum of the log, chained from frame to frame.
-struct RunningSum {
-    big_endian: bool,
-    sum: [u32; 2],
-}
-
-impl RunningSum {
-    /// `None` if the header is not that of a log; `SQLite` treats such a log as empty.
-    fn of_header(header: &[u8; HEADER_BYTES]) -> Option<Self> {
-        let magic = be32(header, 0);
-        let page_bytes = be32(header, 8);
-        if magic & !1 != MAGIC
-            || !page_bytes.is_power_of_two()
-            || !(512..=65536).contains(&page_bytes)
-        {
-            return None;
-        }
-        let mut sum = Self {
-            big_endian: magic & 1 != 0,
-            sum: [0, 0],
-        };
-        sum.update(&header[..24]);
-        (sum.sum == [be32(header, 24), be32(header, 28)]).then_some(sum)
-    }
-
-    /// Adds a frame, header and page, and compares with the checksum stored in it.
-    fn matches(&mut self, frame: &[u8]) -> bool {
-        self.update(&frame[..8]);
-        self.update(&frame[FRAME_HEADER_BYTES..]);
-        self.sum == [be32(frame, 16), be32(frame, 20)]
-    }
-
-    fn update(&mut self, bytes: &[u8]) {
-        let [mut first, mut second] = self.sum;
-        for pair in bytes.chunks_exact(8) {
-            let (left, right) = (
-                word(pair, self.big_endian),
-                word(&pair[4..], self.big_endian),
-            );
-            first = first.wrapping_add(left).wrapping_add(second);
-            second = second.wrapping_add(right).wrapping_add(first);
-        }
-        self.sum = [first, second];
-    }
-}
-
-fn word(bytes: &[u8], big_endian: bool) -> u32 {
-    let big = be32(bytes, 0);
-    if big_endian { big } else { big.swap_bytes() }
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@
 //! A program that writes through a memory map changes no times while a page stays mapped; `SQLite`
 //! never does so.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,9 +33,11 @@ use std::time::{Duration, SystemTime};
 use rusqlite::Connection;
 use rustix::fs::{AtFlags, StatxFlags, StatxTimestamp};
 use windlass_io::DirectFile;
+use windlass_media::WalPosition;
 
 use super::descriptors::{self, FileId};
 use super::ffi;
+use super::mount::Mount;
 use super::options::Wait;
 use super::wal::Overlay;
 use super::{beside, file_error, wal_path};
@@ -93,6 +96,36 @@ impl Stamp {
             _ => GRAIN,
         }
     }
+}
+
+/// The position of a database to whose log nothing was written yet, while a lock keeps the file unchanged: what the file
+/// system says of the file. A later change, which needs another lock, changes that, because the last change is older
+/// than the resolution of times, or becomes so here. `None` where times of change are not reliable.
+pub(super) fn position_of_file(path: &Path) -> Result<Option<WalPosition>, Error> {
+    if !Mount::of(path).is_some_and(|mount| mount.is_local()) {
+        return Ok(None);
+    }
+    let file = descriptors::open(path)?;
+    let fail = |error| file_error("examine", path, error);
+    let stamp = Stamp::of(&file).map_err(fail)?;
+    std::thread::sleep(stamp.grain());
+    let inode = file.as_file().metadata().map_err(fail)?.ino();
+    let mut bytes = Vec::new();
+    for number in [inode, stamp.size_bytes] {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    for (seconds, nanoseconds) in [stamp.modified, stamp.changed] {
+        bytes.extend_from_slice(&seconds.to_le_bytes());
+        bytes.extend_from_slice(&nanoseconds.to_le_bytes());
+    }
+    let [a, b, c, d, e, f, g, h, ..] = windlass_base::digest(&bytes).0;
+    Ok(Some(WalPosition {
+        checksum: [
+            u32::from_le_bytes([a, b, c, d]),
+            u32::from_le_bytes([e, f, g, h]),
+        ],
+        ..WalPosition::default()
+    }))
 }
 
 /// A database under watch.

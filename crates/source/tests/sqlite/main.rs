@@ -8,6 +8,7 @@
 mod aliased;
 mod content;
 mod corpus;
+mod following;
 mod locks;
 mod media;
 mod process;

@@ -47,6 +47,17 @@ impl Process {
         String::new()
     }
 
+    /// Sends a signal to it.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let process = rustix::process::Pid::from_raw(self.child.id() as i32).unwrap();
+        rustix::process::kill_process(process, signal).unwrap();
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(&mut self) {
+        assert!(self.child.wait().unwrap().success());
+    }
+
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
@@ -85,6 +96,9 @@ fn play_a_role() {
     let database = Path::new(&database);
     match role.to_str().unwrap() {
         "writer" => crate::writers::write_for_ever(database),
+        "model writer" => crate::following::write_model(database),
+        "follower" => crate::following::follow(database),
+        "follower, full disk" => crate::following::follow_on_full_disk(database),
         "checkpointer" => checkpoint_for_ever(database),
         "exclusive for 300 ms" => lock_exclusively(database, Duration::from_millis(300)),
         "exclusive" => lock_exclusively(database, Duration::from_secs(60)),

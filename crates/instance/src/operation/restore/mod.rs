@@ -54,7 +54,7 @@ use crate::message_of::loss_messages;
 use crate::{Completed, Failure, Session, Sink};
 pub use newest::{Newest, NewestRequest, Step};
 use options::settle;
-pub use options::{RestoreKind, RestoreOptions};
+pub use options::{FollowedRestore, RestoreKind, RestoreOptions};
 pub use parts::RestorePart;
 pub(crate) use parts::run as run_part;
 pub(super) use places::placed;
@@ -142,6 +142,12 @@ fn attempt(
     }
     if options.media.devices.is_empty() {
         return recovery::run(session, name, known, options, sink);
+    }
+    if options.follow.is_some() {
+        return Err(table::spool_failed(
+            "it is applied after the backups, by a restore without media",
+        )
+        .into());
     }
     let devices = options.media.addresses(session, Some(name))?;
     if sql_server::is_backup(&devices) {

@@ -9,10 +9,19 @@ use windlass_media::SetType;
 use windlass_pipeline::{OnDamage, Tuning};
 use windlass_source::Recovery;
 use windlass_source::engine::StopAt;
+use windlass_source::sqlite::Stop;
 
 use crate::Failure;
 use crate::operation::media::{MediaOptions, check_moved_once};
 use crate::operation::number;
+
+/// What follows the restored backups.
+#[derive(Debug, Clone)]
+pub struct FollowedRestore {
+    /// The folder of the spool.
+    pub folder: PathBuf,
+    pub stop: Stop,
+}
 
 /// The options of a restore of one set. What is absent comes from the media, or from the plan. Numbers
 /// are as given; the restore checks them.
@@ -25,6 +34,8 @@ pub struct RestoreOptions {
     pub wants: Option<RestoreKind>,
     /// Where the restore of a log backup stops.
     pub stop: StopAt,
+    /// Ends the sequence with what a follower has spooled. Only without devices, for a SQLite file.
+    pub follow: Option<FollowedRestore>,
     /// The state in which the restore leaves the database.
     pub recovery: Recovery,
     /// Logical names of files, and the paths they go to.
@@ -65,6 +76,7 @@ impl Default for RestoreOptions {
             media: MediaOptions::default(),
             wants: None,
             stop: StopAt::End,
+            follow: None,
             recovery: Recovery::Recovery,
             moves: Vec::new(),
             target: None,

@@ -9,10 +9,10 @@ use windlass_engine::LogIdentity;
 use windlass_engine::storage::RealFileSystem;
 use windlass_source::Recovery;
 use windlass_source::engine::StopAt;
-use windlass_source::sqlite::{self, Existing};
+use windlass_source::sqlite::{self, Existing, ForwardRequest};
 
 use super::registration::store_or_tell;
-use super::{RestoreOptions, RestoreOutcome};
+use super::{FollowedRestore, RestoreOptions, RestoreOutcome};
 use crate::instance::new_record;
 use crate::message_of::os_error;
 use crate::names::absolute;
@@ -60,12 +60,18 @@ pub(super) fn run(
         (Some(log), Some(known)) => is_whole(log, known)?,
         _ => false,
     };
-    match &engine_log {
+    match (&engine_log, &options.follow) {
+        (Some(_), Some(_)) => {
+            return Err(
+                table::spool_failed("it is of a SQLite file, not of the page engine").into(),
+            );
+        }
         // BACKUP LOG WITH NORECOVERY left it restoring.
-        Some(_) if is_whole => Ok(()),
-        Some(log) => windlass_source::engine::recover(log, name),
-        None => sqlite::recover(&path, existing, &session.cancel_flag()),
-    }?;
+        (Some(_), None) if is_whole => {}
+        (Some(log), None) => windlass_source::engine::recover(log, name)?,
+        (None, None) => sqlite::recover(&path, existing, &session.cancel_flag())?,
+        (None, Some(follow)) => forward(session, &path, existing, follow, sink)?,
+    }
     let recovered = DatabaseRecord {
         log_path: engine_log,
         ..new_record(name, &path, Origin::Restored)
@@ -91,6 +97,34 @@ fn is_whole(log: &Path, known: &DatabaseRecord) -> Result<bool, Failure> {
     }
     let found = LogIdentity::of(&RealFileSystem, log).ok().flatten();
     Ok(found.is_some_and(|found| known.family_guid.is_none_or(|guid| guid == found.guid)))
+}
+
+/// Applies what a follower has spooled, and says which state that is.
+fn forward(
+    session: &Session,
+    path: &Path,
+    existing: Existing,
+    follow: &FollowedRestore,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let reach = sqlite::forward(&ForwardRequest {
+        target: path.to_owned(),
+        spool: follow.folder.clone(),
+        stop: follow.stop,
+        existing,
+        cancel: session.cancel_flag(),
+    })?;
+    let time = windlass_base::time_text(reach.time_us);
+    sink.message(table::rolled_forward(
+        reach.moments,
+        time,
+        reach.commit_number,
+    ));
+    if reach.rest_bytes > 0 {
+        let folder = follow.folder.display();
+        sink.message(table::spool_has_rest(folder, reach.rest_bytes));
+    }
+    Ok(())
 }
 
 /// Whether a complete restore waits to replace a database that is online, because a program still had it

@@ -85,6 +85,7 @@ impl TargetKind for SqliteFile {
             as_is: options.is_as_is,
             mode: file.and_then(|file| file.mode).map(FileMode::bits),
             made_for: wanted.made_for,
+            wal_position: set.wal_position,
             cancel: wanted.session.cancel_flag(),
         };
         let target = SqliteTarget::begin(&request)?;

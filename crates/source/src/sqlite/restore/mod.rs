@@ -31,6 +31,7 @@
 mod content;
 mod existing;
 mod fault;
+mod forward;
 mod request;
 mod staging_file;
 mod state;
@@ -47,6 +48,7 @@ use windlass_base::Guid;
 use windlass_io::{directory, own};
 
 use existing::ExistingTarget;
+pub use forward::{ForwardRequest, forward, forward_reach};
 pub use request::{Existing, RequiredBase, RestoreRequest};
 use staging_file::{Claim, StagingFile};
 pub use state::{RestoreProgress, RestoringState};
@@ -226,6 +228,8 @@ fn state_of(
         mode,
         as_is,
         made_for: request.made_for.unwrap_or(Guid::NIL),
+        wal_position: (request.wal_position)
+            .map_or_else(String::new, |position| position.to_string()),
         progress: RestoreProgress::Applying,
     }
 }

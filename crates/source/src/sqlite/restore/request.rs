@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use windlass_base::{Guid, Lsn};
+use windlass_media::WalPosition;
 
 use crate::Protection;
 
@@ -48,6 +49,8 @@ pub struct RestoreRequest {
     pub mode: Option<u16>,
     /// The registered database that the file is made for, see [`crate::ownership`].
     pub made_for: Option<Guid>,
+    /// Where the content is in the history of the write-ahead log.
+    pub wal_position: Option<WalPosition>,
     /// Setting it makes the restore stop waiting.
     pub cancel: Arc<AtomicBool>,
 }

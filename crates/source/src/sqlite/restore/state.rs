@@ -40,7 +40,7 @@ pub struct RestoringState {
     pub set_guid: Guid,
     #[serde(with = "as_text")]
     pub checkpoint_lsn: Lsn,
-    /// Whether it was a differential; no other can follow.
+    /// Whether it was a differential, or followed by a spool; no differential can follow.
     pub is_differential: bool,
     /// Length of the database file.
     pub size_bytes: u64,
@@ -53,6 +53,9 @@ pub struct RestoringState {
     /// The registered database that the file is made for; nil for none.
     #[serde(with = "as_text")]
     pub made_for: Guid,
+    /// Where the content is in the history of the write-ahead log; empty if that is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub wal_position: String,
     pub progress: RestoreProgress,
 }
 
@@ -184,6 +187,7 @@ mod tests {
             mode: Some(0o640),
             as_is: false,
             made_for: Guid::random(),
+            wal_position: String::new(),
             progress: RestoreProgress::Ready,
         }
     }

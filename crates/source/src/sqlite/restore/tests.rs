@@ -8,7 +8,8 @@ use rusqlite::Connection;
 use windlass_base::{Guid, Lsn};
 
 use super::*;
-use crate::Recovery;
+use crate::sqlite::{FollowOptions, Follower, SnapshotOptions, SqliteSnapshot, Stop};
+use crate::{Recovery, Snapshot};
 
 const FOLDER: &str = "WINDLASS_TEST_FOLDER";
 const PLAN: &str = "WINDLASS_TEST_PLAN";
@@ -47,6 +48,9 @@ fn set_guid(number: u32) -> Guid {
 }
 
 fn run(plan: &str, folder: &Path) -> Result<(), Error> {
+    if plan == "forward" {
+        return forward(&to_moment(folder, Stop::Latest)).map(drop);
+    }
     let content = match plan {
         "next differential" => "next.db",
         _ => "new.db",
@@ -84,6 +88,105 @@ fn run(plan: &str, folder: &Path) -> Result<(), Error> {
     fault::point("half written");
     target.write(FILE_ID, first.len() as u64, second)?;
     Box::new(target).finish(recovery)
+}
+
+fn to_moment(folder: &Path, stop: Stop) -> ForwardRequest {
+    ForwardRequest {
+        target: folder.join("app.db"),
+        spool: folder.join("spool"),
+        stop,
+        existing: Existing::Replace,
+        cancel: Arc::default(),
+    }
+}
+
+/// Restores a backup of another database over `app.db`, without recovery; its spool then has `new`.
+fn prepare_spool(folder: &Path) {
+    let connection = make(folder, "live");
+    let path = folder.join("live.db");
+    let options = FollowOptions {
+        folder: folder.join("spool"),
+        every: std::time::Duration::from_secs(1),
+        each_commit: false,
+        spool_bytes_max: None,
+    };
+    let mut follower = Follower::begin(&path, &options).unwrap();
+    let snapshot = SqliteSnapshot::open(&path, &SnapshotOptions::default()).unwrap();
+    let mut image = vec![0; snapshot.files()[0].size_bytes as usize];
+    snapshot.read(FILE_ID, 0, &mut image).unwrap();
+    snapshot.close().unwrap();
+    let request = RestoreRequest {
+        target: folder.join("app.db"),
+        existing: Existing::Replace,
+        size_bytes: image.len() as u64,
+        wal_position: snapshot.wal_position(),
+        ..RestoreRequest::default()
+    };
+    let target = Box::new(SqliteTarget::begin(&request).unwrap());
+    target.write(FILE_ID, 0, &image).unwrap();
+    target.finish(Recovery::NoRecovery).unwrap();
+    let change = "UPDATE t SET a = 'new', b = randomblob(300000)";
+    connection.execute_batch(change).unwrap();
+    follower.finish().unwrap();
+}
+
+#[test]
+fn a_restore_from_a_spool_leaves_the_old_database_or_the_new_one() {
+    for (step, expected, is_repeated) in [
+        ("spool marked", "old", false),
+        ("spool applied", "old", false),
+        ("spool ready", "old", true),
+        ("folded", "old", true),
+        ("side files removed", "old", true),
+        ("renamed", "new", false),
+    ] {
+        let folder = prepare_folder();
+        prepare_spool(folder.path());
+        kill_after(step, "forward", folder.path());
+        assert_eq!(found(folder.path()), expected, "killed after '{step}'");
+        let again = run("forward", folder.path());
+        let recovered = run("recovery", folder.path());
+        match is_repeated {
+            true => assert!(again.is_ok() && recovered.is_err(), "{step}: {again:?}"),
+            false => assert!(again.is_err() && recovered.is_err(), "{step}"),
+        }
+        let expected = if is_repeated { "new" } else { expected };
+        assert_eq!(found(folder.path()), expected, "after '{step}'");
+    }
+}
+
+#[test]
+fn a_moment_that_was_not_captured_leaves_the_backup_restored() {
+    let folder = prepare_folder();
+    prepare_spool(folder.path());
+    let path = folder.path().join("app.db");
+    let before = fs::read(staging_file::staging_path(&path)).unwrap();
+    for stop in [Stop::Time(5), Stop::Time(u64::MAX), Stop::Commit(77)] {
+        let error = forward(&to_moment(folder.path(), stop)).unwrap_err();
+        assert!(matches!(error, Error::Spool(_)), "{error}");
+        let state = restoring(&path).unwrap().expect("a state");
+        assert_eq!(state.progress, RestoreProgress::Ready);
+        assert!(fs::read(staging_file::staging_path(&path)).unwrap() == before);
+    }
+    let reach = forward(&to_moment(folder.path(), Stop::Commit(1))).unwrap();
+    assert_eq!((reach.commit_number, reach.moments), (1, 1));
+    assert_eq!(found(folder.path()), "new");
+}
+
+#[test]
+fn a_damaged_spool_costs_the_sequence_and_not_the_old_database() {
+    let folder = prepare_folder();
+    prepare_spool(folder.path());
+    let segment = folder.path().join("spool/00000001.wspool");
+    let mut bytes = fs::read(&segment).unwrap();
+    // In the compressed pages, which are most of it.
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&segment, &bytes).unwrap();
+    let error = run("forward", folder.path()).unwrap_err();
+    assert!(error.to_string().contains("damaged"), "{error}");
+    assert_eq!(restoring(&folder.path().join("app.db")).unwrap(), None);
+    assert_eq!(found(folder.path()), "old");
 }
 
 /// Makes a database with one row, which is named like it.

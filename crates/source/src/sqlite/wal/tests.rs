@@ -4,6 +4,7 @@ use rusqlite::Connection;
 
 use super::super::options::SnapshotOptions;
 use super::super::snapshot::SqliteSnapshot;
+use super::sum::MAGIC;
 use super::*;
 use crate::Snapshot;
 
@@ -97,16 +98,13 @@ fn with_header(magic: u32, page_bytes: u32) -> bool {
     assert_eq!(log.len(), HEADER_BYTES + FRAME_HEADER_BYTES + 512);
     log[..4].copy_from_slice(&magic.to_be_bytes());
     log[8..12].copy_from_slice(&page_bytes.to_be_bytes());
-    let mut sum = RunningSum {
-        big_endian: magic & 1 != 0,
-        sum: [0, 0],
-    };
+    let mut sum = RunningSum::resume(magic & 1 != 0, [0, 0]);
     sum.update(&log[..24]);
-    let header = sum.sum.map(u32::to_be_bytes).concat();
+    let header = sum.sum().map(u32::to_be_bytes).concat();
     log[24..32].copy_from_slice(&header);
     sum.update(&log[32..40]);
     sum.update(&log[HEADER_BYTES + FRAME_HEADER_BYTES..]);
-    let frame = sum.sum.map(u32::to_be_bytes).concat();
+    let frame = sum.sum().map(u32::to_be_bytes).concat();
     log[48..56].copy_from_slice(&frame);
     fs::write(&path, &database).unwrap();
     fs::write(&log_path, &log).unwrap();

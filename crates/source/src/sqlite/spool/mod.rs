@@ -1,0 +1,43 @@
+//! The spool of a follower: what a `SQLite` database committed, in files that are only appended to.
+//!
+//! The format is described in `docs/format/spool.md`.
+//!
+//! | file | what |
+//! |---|---|
+//! | `record` | records and their checksums: bytes to values and back |
+//! | `writer` | appends records and makes them durable, within a limit |
+//! | `reader` | walks the records of all segments, in order |
+//! | `range` | which moments can be restored onto a backup, and which not |
+//!
+//! Invariants:
+//! 1. A record is read only if its own checksum is right and it names the checksum of the record before it: no
+//!    record can be missing, exchanged or repeated unnoticed.
+//! 2. Pages count only together with the moment that follows them.
+//! 3. What was synced is never changed.
+
+mod error;
+mod range;
+mod reader;
+mod record;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use error::SpoolError;
+pub(super) use range::find;
+pub use range::{Listed, Reach, Stop, list};
+pub(super) use reader::{Found, Records};
+pub(super) use record::{Commit, Gap, Kind, Moment, Pages, Span, State};
+pub(super) use writer::{SpoolWriter, is_full};
+
+/// Version of the format.
+const VERSION: u16 = 1;
+
+/// Ends the name of a segment.
+const SEGMENT_SUFFIX: &str = ".wspool";
+
+/// The time as stored: microseconds since 1970, UTC.
+pub(super) fn now_us() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_micros() as u64)
+}
