@@ -2,6 +2,7 @@
 
 mod adapting;
 mod demo;
+mod follow;
 mod import_export;
 mod inspect;
 mod install;
@@ -28,6 +29,7 @@ use crate::logging::{Format, Level};
 pub(crate) use adapting::Threads;
 use adapting::word;
 pub(crate) use demo::{DemoArguments, DemoWriterArguments};
+pub(crate) use follow::FollowArguments;
 pub(crate) use import_export::{ExportArguments, ImportArguments};
 pub(crate) use inspect::{FilesArguments, HeaderArguments, LabelArguments};
 pub(crate) use install::InstallArguments;
@@ -105,6 +107,8 @@ pub(crate) enum Command {
     Backup(Box<BackupArguments>),
     /// Restore a database from its backup
     Restore(Box<RestoreArguments>),
+    /// Spool every commit of a SQLite database in WAL mode, for restores to any moment
+    Follow(FollowArguments),
     /// Read whole backup sets and check every byte
     Verify(VerifyArguments),
     /// Show the backup sets on media (RESTORE HEADERONLY)
@@ -254,6 +258,11 @@ pub(crate) struct RunArguments {
     pub(crate) tsql: bool,
 }
 
+fn parse_time(text: &str) -> Result<u64, String> {
+    windlass_base::time_of_text(text)
+        .ok_or_else(|| "a time such as '2026-11-24 10:15:00.5' or 2026-11-24T09:15:00Z".to_owned())
+}
+
 const RESTORE_NOTES: &str = "\
 Without --set, the newest state on the media is restored: the newest full backup, then the newest
 differential based on it, then the log backups that follow. The command reports which sets it uses, which it skips, and why. The files may
@@ -310,6 +319,16 @@ pub(crate) struct RestoreArguments {
     /// Make the restored file read-only
     #[arg(long, conflicts_with = "no_recovery")]
     pub(crate) read_only: bool,
+    /// Apply what windlass follow has spooled since the backup
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["no_recovery", "dry_run", "tsql"])]
+    pub(crate) follow: Option<PathBuf>,
+    /// Stop at the last captured moment that is not later: '2026-11-24 10:15:00.5', local time unless it has an
+    /// offset [default: the latest]
+    #[arg(long, value_name = "TIME", requires = "follow", value_parser = parse_time)]
+    pub(crate) at: Option<u64>,
+    /// Stop at a captured commit, by its number in the spool
+    #[arg(long, value_name = "N", requires = "follow", conflicts_with = "at")]
+    pub(crate) at_commit: Option<u64>,
     #[command(flatten)]
     pub(crate) keys: KeyArguments,
     #[command(flatten)]

@@ -181,6 +181,7 @@ fn execute(
     let outcome = match command {
         Command::Backup(arguments) => command::backup::run(&arguments, common),
         Command::Restore(arguments) => command::restore::run(&arguments, common),
+        Command::Follow(arguments) => command::follow::run(&arguments, common),
         Command::Verify(arguments) => command::verify::run(&arguments, common),
         Command::Header(arguments) => command::inspect::header(&arguments, common),
         Command::Files(arguments) => command::inspect::files(&arguments, common),

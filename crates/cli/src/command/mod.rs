@@ -3,6 +3,7 @@
 pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod extract;
+pub(crate) mod follow;
 pub(crate) mod import_export;
 pub(crate) mod inspect;
 pub(crate) mod install;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use windlass_base::message::table;
 use windlass_instance::operation::{
-    MediaOptions, NewestRequest, Recovery, RestoreKind, RestoreOptions, Sequence,
+    FollowedRestore, MediaOptions, NewestRequest, Recovery, RestoreKind, RestoreOptions, Sequence,
+    Stop,
 };
 use windlass_instance::tsql::print;
 use windlass_instance::{Failure, Session, logical_name};
@@ -37,9 +38,11 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         Ok(keys) => options.keys = keys,
         Err(message) => return refused(message, &mut console),
     }
-    let Some(steps) = steps(&mut session, arguments, options, &name, &mut console) else {
+    let last = followed(arguments, &mut options);
+    let Some(mut steps) = steps(&mut session, arguments, options, &name, &mut console) else {
         return Outcome::Failed;
     };
+    steps.end_with(last);
     let keys = &arguments.keys;
     let has_keys = !keys.key.is_empty() || keys.passphrase_file.is_some();
     if !engine_elsewhere(&mut session, &name, has_keys, "windlass restore") {
@@ -130,6 +133,23 @@ fn options(arguments: &RestoreArguments, common: &Common) -> RestoreOptions {
     }
 }
 
+/// The step that applies a follower's spool, if that is wanted; the steps before it leave the database restoring.
+fn followed(arguments: &RestoreArguments, options: &mut RestoreOptions) -> Option<RestoreOptions> {
+    let folder = arguments.follow.clone()?;
+    options.recovery = Recovery::NoRecovery;
+    let stop = match (arguments.at, arguments.at_commit) {
+        (Some(time), _) => Stop::Time(time),
+        (None, Some(commit)) => Stop::Commit(commit),
+        (None, None) => Stop::Latest,
+    };
+    Some(RestoreOptions {
+        media: MediaOptions::default(),
+        follow: Some(FollowedRestore { folder, stop }),
+        recovery: Recovery::Recovery,
+        ..options.clone()
+    })
+}
+
 /// What is restored.
 struct Steps {
     /// One after the other: the set that is named, or those that give the newest state.
@@ -147,6 +167,17 @@ impl Steps {
             continues: false,
             is_unknown,
         }
+    }
+}
+
+impl Steps {
+    /// Without media, the backups have been restored before.
+    fn end_with(&mut self, last: Option<RestoreOptions>) {
+        let Some(last) = last else {
+            return;
+        };
+        self.restores.retain(|step| !step.media.devices.is_empty());
+        self.restores.push(last);
     }
 }
 
@@ -257,6 +288,10 @@ fn left_open(session: &Session, arguments: &RestoreArguments, name: &str, consol
     match sequence(session, arguments, name) {
         Err(_) | Ok(Sequence::None) => {}
         Ok(Sequence::Torn) => console.message(table::sequence_torn(name)),
+        Ok(Sequence::Waits(_)) if arguments.follow.is_some() => {
+            let (place, _) = ways_on(arguments, name);
+            console.message(table::spool_waits(name, place));
+        }
         Ok(Sequence::Waits(_)) => {
             let (place, recovery) = ways_on(arguments, name);
             console.message(table::sequence_waits(name, place, recovery));
