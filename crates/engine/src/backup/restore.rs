@@ -261,16 +261,8 @@ impl Restore {
         };
         let (fingerprint, lengths) = moment.mark(&self.data, self.header.page_count)?;
         self.data.sync()?;
-        // The last opening of the database whose pages these are.
-        let first = self.first_page()?;
-        let opening = first.as_deref().and_then(opening::of).unwrap_or(Guid::NIL);
-        let (mut specs, mut log_spec) = (self.data.specs(), log.clone());
-        if let Some((data, log)) = &self.names {
-            for (spec, name) in specs.iter_mut().zip(data) {
-                spec.path.clone_from(name);
-            }
-            log_spec.path.clone_from(log);
-        }
+        let opening = self.last_opening()?;
+        let (specs, log_spec) = self.final_specs(log);
         let header = Header {
             counter: 1,
             recovery_fork: Guid::random(),
@@ -297,6 +289,26 @@ impl Restore {
             data: self.data.handles(),
             log: file,
         })
+    }
+}
+
+impl Restore {
+    /// The last opening of the database whose pages these are; nil if none.
+    fn last_opening(&self) -> Result<Guid> {
+        let first = self.first_page()?;
+        Ok(first.as_deref().and_then(opening::of).unwrap_or(Guid::NIL))
+    }
+
+    /// The data files and the log under their final names.
+    fn final_specs(&self, log: &FileSpec) -> (Vec<FileSpec>, FileSpec) {
+        let (mut specs, mut log) = (self.data.specs(), log.clone());
+        if let Some((data, name)) = &self.names {
+            for (spec, name) in specs.iter_mut().zip(data) {
+                spec.path.clone_from(name);
+            }
+            log.path.clone_from(name);
+        }
+        (specs, log)
     }
 }
 

@@ -100,7 +100,6 @@ fn restore_one(world: &mut World) {
     let begin = data.moment;
     let wanted = begin + rng.below((moments.len() - begin) as u64) as usize;
     let (stop, expected) = match rng.below(4) {
-        0 => (StopAt::End, None),
         1 if wanted > begin => (StopAt::Lsn(moments[wanted].lsn), Some(wanted)),
         2 if wanted > begin => (StopAt::BeforeLsn(moments[wanted].lsn), Some(wanted - 1)),
         // The time must be between two commits.

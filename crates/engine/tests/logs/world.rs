@@ -251,22 +251,14 @@ impl World {
             backup.read_range(&range, &mut bytes)?;
             ranges.push((range, bytes));
         }
-        self.finish(
-            mode,
-            base,
-            backup.finish_data()?.encode()?,
-            ranges,
-            backup,
-            completes,
-        )
+        let description = backup.finish_data()?.encode()?;
+        self.finish((mode, base), (description, ranges), backup, completes)
     }
 
     fn finish(
         &mut self,
-        mode: BackupMode,
-        base: Guid,
-        description: Vec<u8>,
-        ranges: Vec<(BackupRange, Vec<u8>)>,
+        (mode, base): (BackupMode, Guid),
+        (description, ranges): (Vec<u8>, Vec<(BackupRange, Vec<u8>)>),
         backup: Backup,
         completes: bool,
     ) -> Result<(), EngineError> {

@@ -39,19 +39,9 @@ pub(crate) fn engine_message(error: &EngineError) -> Message {
             format!("0x{:x}", file_page.byte_offset(PAGE_BYTES)),
             path.display(),
         ),
-        EngineError::LogFull {
-            database,
-            wait: wait @ (LogReuseWait::LogBackup | LogReuseWait::ActiveBackup),
-            ..
-        } => table::log_full(database, wait),
-        EngineError::LogFull {
-            database, reason, ..
-        } => table::log_full(database, reason),
-        EngineError::NoLogChain { model, .. } => match model {
-            RecoveryModel::Simple => table::not_in_simple_recovery("BACKUP LOG"),
-            RecoveryModel::Full => table::no_current_backup(),
-        },
-        EngineError::LogRefused { refusal, .. } => log_refused(*refusal),
+        EngineError::LogFull { .. }
+        | EngineError::NoLogChain { .. }
+        | EngineError::LogRefused { .. } => log_message(error),
         EngineError::FileFull {
             database,
             file,
@@ -88,6 +78,26 @@ pub(crate) fn engine_message(error: &EngineError) -> Message {
         | EngineError::VersionsFull { .. }
         | EngineError::NoFreeBuffer { .. }
         | EngineError::Invalid(_) => table::engine_refused(error),
+    }
+}
+
+/// The message for an error of the log.
+fn log_message(error: &EngineError) -> Message {
+    match error {
+        EngineError::LogFull {
+            database,
+            wait: wait @ (LogReuseWait::LogBackup | LogReuseWait::ActiveBackup),
+            ..
+        } => table::log_full(database, wait),
+        EngineError::LogFull {
+            database, reason, ..
+        } => table::log_full(database, reason),
+        EngineError::NoLogChain { model, .. } => match model {
+            RecoveryModel::Simple => table::not_in_simple_recovery("BACKUP LOG"),
+            RecoveryModel::Full => table::no_current_backup(),
+        },
+        EngineError::LogRefused { refusal, .. } => log_refused(*refusal),
+        other => table::engine_refused(other),
     }
 }
 

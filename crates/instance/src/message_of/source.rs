@@ -103,6 +103,12 @@ fn way_to_the_log(alias: Alias) -> &'static str {
     }
 }
 
+const DIFFERENTIAL_INTERRUPTED: &str =
+    "A differential was interrupted while being applied. Start again with the full backup.";
+
+const LOG_INTERRUPTED: &str = "A log backup was interrupted while being applied. Apply it again, or start again with \
+                               the full backup.";
+
 /// The message for a complete restore whose target is still open.
 fn still_in_use(path: &Path, process_id: Option<u32>) -> Message {
     let user = process_id.map_or_else(
@@ -157,14 +163,12 @@ fn restore_message(error: &Error) -> Message {
         Error::LessProtected { base, found, .. } => table::less_protected(base, found),
         Error::NotRestoring { .. } => table::not_ready_to_rollforward(),
         Error::WrongBase { .. } => table::wrong_differential_base(),
-        Error::RestoreInterrupted { path } => table::restoring_over_restore(
-            path.display(),
-            "A differential was interrupted while being applied. Start again with the full backup.",
-        ),
-        Error::RollInterrupted { path } => table::restoring_over_restore(
-            path.display(),
-            "A log backup was interrupted while being applied. Apply it again, or start again with the full backup.",
-        ),
+        Error::RestoreInterrupted { path } => {
+            table::restoring_over_restore(path.display(), DIFFERENTIAL_INTERRUPTED)
+        }
+        Error::RollInterrupted { path } => {
+            table::restoring_over_restore(path.display(), LOG_INTERRUPTED)
+        }
         Error::NoLog { .. } => table::not_in_simple_recovery("BACKUP LOG"),
         Error::StateUnreadable { path, source } => table::restoring_over_restore(
             path.display(),

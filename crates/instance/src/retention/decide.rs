@@ -307,6 +307,14 @@ fn by_policy(found: &Found<'_>, own: &[usize], policy: &Policy, now: Now) -> Vec
             kept.push(Kept::for_others(*index, reason));
         }
     }
+    kept.extend(by_calendar(found, &points, policy));
+    kept
+}
+
+/// One state of each of the last days, weeks, months and years.
+fn by_calendar(found: &Found<'_>, points: &[(Moment, usize)], policy: &Policy) -> Vec<Kept> {
+    let is_data = |(_, index): &&(Moment, usize)| found.sets[*index].kind != SetType::Log;
+    let mut kept = Vec::new();
     for (count, name, period) in [
         (policy.daily, "day", day as fn(Date) -> (i16, i16)),
         (policy.weekly, "week", week as fn(Date) -> (i16, i16)),
@@ -315,7 +323,7 @@ fn by_policy(found: &Found<'_>, own: &[usize], policy: &Policy, now: Now) -> Vec
     ] {
         let of = |finished: &Moment| period(finished.to_civil().date());
         let mut seen = BTreeSet::new();
-        for (finished, index) in &points {
+        for (finished, index) in points {
             if seen.len() >= count as usize {
                 break;
             }
