@@ -1,8 +1,8 @@
 //! Runs every entry point on arbitrary bytes.
 //!
 //! Checksums would stop a fuzzer early, so the first byte can request that the checksums of headers
-//! are corrected, or that the rest is read as the pages of a data file, or as the description of a
-//! copied set.
+//! are corrected, or that the rest is read as the pages of a data file, as the description of a
+//! copied set, or as a page of compressed rows.
 
 use crate::census::Census;
 use crate::checksum::xor16;
@@ -15,7 +15,7 @@ use crate::original::Original;
 use crate::outline::Outline;
 use crate::page::PAGE_BYTES;
 use crate::stream_reader::StreamReader;
-use crate::table::{Database, Pages};
+use crate::table::{Database, Pages, fuzz_page};
 use crate::verify::Verifier;
 
 /// Reads bytes through every entry point. Must not panic or hang.
@@ -29,6 +29,7 @@ pub fn fuzz_file(bytes: &[u8]) {
         }
         Some((2, rest)) => read_tables(rest),
         Some((3, rest)) => drop(Original::load(rest)),
+        Some((4, rest)) => read_compressed(rest),
         _ => read_file(bytes),
     }
 }
@@ -153,4 +154,13 @@ fn read_tables(bytes: &[u8]) {
     for table in database.tables.iter().take(100) {
         database.read(&mut pages, table, &mut |_| Ok(())).ok();
     }
+}
+
+/// The columns, then the page.
+fn read_compressed(bytes: &[u8]) {
+    const COLUMNS_BYTES: usize = 160;
+    let (columns, page) = bytes.split_at(bytes.len().min(COLUMNS_BYTES));
+    let mut whole = page.to_vec();
+    whole.resize(PAGE_BYTES, 0);
+    fuzz_page(columns, &mut DataFile(&whole));
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::compressed::Compression;
 use super::layout::Field;
 use super::pages::Pages;
 use super::rows::{RowReader, TakeRow, Tally};
@@ -11,15 +12,15 @@ use super::value::{SqlType, Value, id};
 use crate::error::Error;
 
 const SYSSEOBJVALUES: u32 = 9;
-const SYSSCHOBJS: u32 = 34;
+pub(super) const SYSSCHOBJS: u32 = 34;
 const SYSCOLPARS: u32 = 41;
 const SYSSCALARTYPES: u32 = 50;
 const SYSIDXSTATS: u32 = 54;
 const SYSISCOLS: u32 = 55;
-const SYSCLSOBJS: u32 = 64;
+pub(super) const SYSCLSOBJS: u32 = 64;
 
 /// The class of schemas in `sysclsobjs`.
-const CLASS_SCHEMA: i64 = 50;
+pub(super) const CLASS_SCHEMA: i64 = 50;
 
 /// The first type number of an alias type.
 const FIRST_ALIAS: i64 = 257;
@@ -52,9 +53,9 @@ pub struct Column {
 /// Why a table cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Its rows have a compression that is not supported.
-    #[error("its rows are stored as {0}, which is not supported")]
-    Compression(&'static str),
+    /// Its rows are stored by column.
+    #[error("its rows are stored as a columnstore, which is not supported")]
+    Columnstore,
     /// It has sparse columns.
     #[error("it has sparse columns, which are not supported")]
     Sparse,
@@ -85,7 +86,7 @@ pub struct Database {
     pub version: u16,
     /// Its user tables, by schema and name.
     pub tables: Vec<Table>,
-    system: System,
+    pub(super) system: System,
     /// Values of columns that were added without rewriting the rows, by rowset and physical number.
     defaults: HashMap<u64, HashMap<u32, Value>>,
     /// Problems with reading the system tables.
@@ -93,17 +94,17 @@ pub struct Database {
 }
 
 /// A row of a system table; columns are numbered from 1.
-struct SystemRow<'a>(&'a [Value]);
+pub(super) struct SystemRow<'a>(&'a [Value]);
 
 impl SystemRow<'_> {
-    fn number(&self, column: usize) -> i64 {
+    pub(super) fn number(&self, column: usize) -> i64 {
         match self.0.get(column - 1) {
             Some(Value::Integer(number)) => *number,
             _ => 0,
         }
     }
 
-    fn text(&self, column: usize) -> String {
+    pub(super) fn text(&self, column: usize) -> String {
         match self.0.get(column - 1) {
             Some(Value::Text(text)) => text.clone(),
             _ => String::new(),
@@ -242,7 +243,7 @@ impl Database {
     }
 
     /// Passes the rows of a system table to `take`, if the table exists.
-    fn system_rows(
+    pub(super) fn system_rows(
         &mut self,
         pages: &mut dyn Pages,
         object: u32,
@@ -414,12 +415,11 @@ fn refusal(rowsets: &[Rowset], columns: &[Described]) -> Option<Refusal> {
     if columns.iter().any(|described| described.is_sparse) {
         return Some(Refusal::Sparse);
     }
-    rowsets.iter().find_map(|rowset| match rowset.compression {
-        0 => None,
-        1 => Some(Refusal::Compression("ROW compression")),
-        2 => Some(Refusal::Compression("PAGE compression")),
-        _ => Some(Refusal::Compression("a columnstore")),
-    })
+    let columnstore = |rowset: &Rowset| rowset.compression == Compression::Columnstore;
+    rowsets
+        .iter()
+        .any(columnstore)
+        .then_some(Refusal::Columnstore)
 }
 
 impl Column {

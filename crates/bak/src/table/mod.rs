@@ -7,6 +7,7 @@
 //! `docs/sql-server-bak.md` describes what is and is not read.
 
 mod catalog;
+mod compressed;
 mod date;
 mod layout;
 mod lob;
@@ -17,6 +18,8 @@ mod scan;
 mod system;
 mod text;
 mod value;
+
+pub(crate) use compressed::fuzz_page;
 
 pub use catalog::{Column, Database, Refusal, Table};
 pub use pages::Pages;

@@ -65,6 +65,20 @@ impl Page {
         Fields(&self.bytes)
     }
 
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The offset of the record that begins first; `None` without records.
+    pub(super) fn first_record(&self) -> Option<usize> {
+        let slots = 0..self.header().slots();
+        let offsets = slots.filter_map(|slot| {
+            let at = PAGE_BYTES.checked_sub(2 * (usize::from(slot) + 1))?;
+            Some(usize::from(self.fields().u16(at)))
+        });
+        offsets.filter(|offset| *offset > 0).min()
+    }
+
     /// The record in a slot, up to the slot array; `None` if the slot is empty or invalid.
     pub(super) fn record(&self, slot: u16) -> Option<&[u8]> {
         let slots = self.header().slots();

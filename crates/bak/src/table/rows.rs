@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::compressed::{self, CompressedRows, Compression, Content};
 use super::layout::{Cell, Field};
 use super::lob::{LobError, read_lob};
 use super::pages::{Allocation, Page, Pages};
@@ -39,30 +40,29 @@ impl RowReader<'_> {
         take: &mut TakeRow<'_>,
     ) -> Result<Tally, Error> {
         let mut tally = Tally::default();
-        let what = if rowset.index == 0 {
-            Scan::Heap {
-                first_iam: unit.first_iam,
-                unit: unit.id,
-                object: rowset.object,
-            }
-        } else {
-            Scan::Index { root: unit.root }
-        };
         let mut values = Vec::with_capacity(self.fields.len());
-        let mut allocation = Allocation::default();
+        let mut rows = CompressedRows::default();
+        let is_compressed = rowset.compression != Compression::None;
         let mut each = |pages: &mut dyn Pages, page: &Page| {
+            if is_compressed && let Err(what) = rows.enter(page, rowset.compression) {
+                let problem = format!("the rows of page {} cannot be read: {what}", page.id);
+                tally.problems.push(problem);
+                return Ok(());
+            }
             for slot in 0..page.header().slots() {
                 let Some(record) = page.record(slot) else {
                     continue;
                 };
-                if !matches!(Kind::of(record), Some(Kind::Row | Kind::ForwardedRow)) {
-                    continue;
-                }
-                match self.row(pages, record, &mut values) {
-                    Ok(()) => {
+                let taken = match is_compressed {
+                    true => self.compressed_row(pages, record, &mut rows, &mut values),
+                    false => self.row(pages, record, &mut values),
+                };
+                match taken {
+                    Ok(true) => {
                         tally.rows += 1;
                         take(&values)?;
                     }
+                    Ok(false) => {}
                     Err(LobError::Source(error)) => return Err(error),
                     Err(LobError::Value(what)) => tally.problems.push(format!(
                         "the row in slot {slot} of page {}: {what}",
@@ -72,35 +72,39 @@ impl RowReader<'_> {
             }
             Ok(())
         };
-        let scanned = scan(pages, &mut allocation, what, &mut each)?;
+        let mut allocation = Allocation::default();
+        let scanned = scan(
+            pages,
+            &mut allocation,
+            way(rowset, unit, is_compressed),
+            &mut each,
+        )?;
         tally.pages = scanned.pages;
         tally.problems.extend(scanned.problems);
         Ok(tally)
     }
 
+    /// Decodes a row. Returns `false` if the record is none.
     fn row(
         &self,
         pages: &mut dyn Pages,
         record: &[u8],
         values: &mut Vec<Value>,
-    ) -> Result<(), LobError> {
+    ) -> Result<bool, LobError> {
+        if !matches!(Kind::of(record), Some(Kind::Row | Kind::ForwardedRow)) {
+            return Ok(false);
+        }
         values.clear();
-        let compressed = record.first().is_some_and(|status| status & 1 == 1);
-        if compressed {
+        if compressed::is_compressed(record) {
             return Err(LobError::Value("an unexpected compressed row".to_owned()));
         }
         let row =
             Row::parse(record).ok_or_else(|| LobError::Value("its parts do not fit".to_owned()))?;
         for field in self.fields {
             let value = self.value(pages, field, &row);
-            values.push(value.map_err(|error| match error {
-                LobError::Value(what) => {
-                    LobError::Value(format!("column {}: {what}", field.column))
-                }
-                LobError::Source(error) => LobError::Source(error),
-            })?);
+            values.push(value.map_err(|error| of_column(field, error))?);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn value(
@@ -114,18 +118,72 @@ impl RowReader<'_> {
             .map_err(|what| LobError::Value(what.to_owned()))?;
         let decoded = match cell {
             Cell::Null => Ok(Value::Null),
-            Cell::Older => Ok(self
-                .defaults
-                .get(&field.physical)
-                .cloned()
-                .unwrap_or(Value::Null)),
+            Cell::Older => Ok(self.default_of(field)),
             Cell::Bit(bit) => Ok(Value::Integer(bit.into())),
-            Cell::Bytes(bytes) => field.sql_type.decode(bytes),
-            Cell::Pointer(pointer) => {
-                let bytes = read_lob(pages, pointer, field.sql_type.is_old_lob())?;
-                field.sql_type.decode(&bytes)
+            // The vardecimal storage format of SQL Server 2005.
+            Cell::Bytes(bytes) if field.offset < 0 && field.sql_type.is_decimal() => {
+                compressed::decode_vardecimal(bytes, field.sql_type.scale)
             }
+            Cell::Bytes(bytes) => field.sql_type.decode(bytes),
+            Cell::Pointer(pointer) => return pointed_to(pages, field, pointer),
         };
         decoded.map_err(LobError::Value)
+    }
+
+    fn compressed_row(
+        &self,
+        pages: &mut dyn Pages,
+        record: &[u8],
+        rows: &mut CompressedRows,
+        values: &mut Vec<Value>,
+    ) -> Result<bool, LobError> {
+        values.clear();
+        let is_row = rows.begin(record);
+        if !is_row.map_err(|what| LobError::Value(what.to_owned()))? {
+            return Ok(false);
+        }
+        for field in self.fields {
+            let value = match rows.content(record, field) {
+                Ok(Content::Value(value)) => Ok(value),
+                Ok(Content::Older) => Ok(self.default_of(field)),
+                Ok(Content::Pointer(pointer)) => pointed_to(pages, field, pointer),
+                Err(what) => Err(LobError::Value(what)),
+            };
+            values.push(value.map_err(|error| of_column(field, error))?);
+        }
+        Ok(true)
+    }
+
+    /// The value of a column in rows from before it was added.
+    fn default_of(&self, field: &Field) -> Value {
+        let stored = self.defaults.get(&field.physical);
+        stored.cloned().unwrap_or(Value::Null)
+    }
+}
+
+/// How to find the pages of a rowset. The upper levels of a compressed index are compressed, too: its
+/// pages are those that are allocated to it.
+fn way(rowset: &Rowset, unit: &Unit, is_compressed: bool) -> Scan {
+    if rowset.index == 0 || is_compressed {
+        Scan::Heap {
+            first_iam: unit.first_iam,
+            unit: unit.id,
+            object: rowset.object,
+        }
+    } else {
+        Scan::Index { root: unit.root }
+    }
+}
+
+/// The value at a pointer in a row.
+fn pointed_to(pages: &mut dyn Pages, field: &Field, pointer: &[u8]) -> Result<Value, LobError> {
+    let bytes = read_lob(pages, pointer, field.sql_type.is_old_lob())?;
+    field.sql_type.decode(&bytes).map_err(LobError::Value)
+}
+
+fn of_column(field: &Field, error: LobError) -> LobError {
+    match error {
+        LobError::Value(what) => LobError::Value(format!("column {}: {what}", field.column)),
+        LobError::Source(error) => LobError::Source(error),
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::compressed::Compression;
 use super::layout::Field;
 use super::pages::{Allocation, Page, Pages};
 use super::record::{Kind, Row};
@@ -47,8 +48,7 @@ pub(super) struct Rowset {
     pub(super) partition: u32,
     /// Number of rows according to the server.
     pub(super) rows: u64,
-    /// 0 not compressed, 1 ROW, 2 PAGE, 3 and 4 columnstore.
-    pub(super) compression: u8,
+    pub(super) compression: Compression,
 }
 
 /// The content of the base tables.
@@ -131,7 +131,10 @@ impl System {
                 index: number(row, 17, 4) as u32,
                 partition: number(row, 21, 4) as u32,
                 rows: number(row, 31, 8),
-                compression: if is_2005 { 0 } else { number(row, 39, 1) as u8 },
+                compression: match is_2005 {
+                    true => Compression::None,
+                    false => Compression::from_stored(number(row, 39, 1) as u8),
+                },
             });
         })
     }

@@ -38,7 +38,7 @@ pub enum Value {
 }
 
 /// Digits after the point of `money`.
-const MONEY_SCALE: u8 = 4;
+pub(super) const MONEY_SCALE: u8 = 4;
 
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -148,6 +148,10 @@ impl SqlType {
             id::CHAR | id::NCHAR | id::BINARY => usize::try_from(self.length).ok()?,
             _ => return None,
         })
+    }
+
+    pub(super) fn is_decimal(&self) -> bool {
+        matches!(self.id, id::DECIMAL | id::NUMERIC)
     }
 
     /// Whether values may be on their own pages, with a pointer in the row.
@@ -285,7 +289,7 @@ fn little(bytes: &[u8]) -> u64 {
 }
 
 /// `datetime`: ticks of 1/300 second, days since 1900.
-fn datetime_text(ticks: u32, days: i32) -> Result<String, String> {
+pub(super) fn datetime_text(ticks: u32, days: i32) -> Result<String, String> {
     /// Days from 0001-01-01 to 1900-01-01.
     const DAYS_TO_1900: i32 = 693_595;
     let milliseconds = (u64::from(ticks) * 10 + 1) / 3;
