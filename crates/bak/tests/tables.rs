@@ -461,6 +461,39 @@ fn half_a_stripe_gives_the_tables_that_survive_and_says_so_of_the_others() {
 }
 
 #[test]
+fn a_missing_page_of_an_index_costs_its_own_rows_and_not_those_behind_it() {
+    let Some(bytes) = common::sample("sql2005_Northwind_a.bak") else {
+        return;
+    };
+    let mut pages = memory(&[&bytes], 1);
+    let database = Database::open(&mut pages).unwrap();
+    let orders = database.tables.iter().find(|table| table.name == "Orders");
+    let orders = orders.unwrap();
+    let keys: Vec<(u16, u32)> = pages.extents.keys().copied().collect();
+    let mut missed = 0;
+    for (key, index) in keys
+        .iter()
+        .flat_map(|key| (0..8).map(move |index| (key, index)))
+    {
+        let page = index * PAGE_BYTES..(index + 1) * PAGE_BYTES;
+        let extent = pages.extents.get_mut(key).unwrap();
+        let kept = extent[page.clone()].to_vec();
+        // Only pages with rows.
+        if kept[1] != 1 {
+            continue;
+        }
+        extent[page.clone()].fill(0);
+        let tally = database.read(&mut pages, orders, &mut |_| Ok(())).unwrap();
+        if tally.rows < 830 {
+            assert!(tally.rows > 760 && tally.problems.count > 0, "{tally:?}");
+            missed += 830 - tally.rows;
+        }
+        pages.extents.get_mut(key).unwrap()[page].copy_from_slice(&kept);
+    }
+    assert_eq!(missed, 830, "each row is on one page");
+}
+
+#[test]
 fn damaged_pages_never_panic() {
     let mut state = 0x1234_5678_9ABC_DEF1_u64;
     let mut random = move || {

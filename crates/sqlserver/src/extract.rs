@@ -46,15 +46,18 @@ pub struct ExtractedTable {
     pub refusal: Option<Refusal>,
     /// Names of its computed columns that are not stored.
     pub computed: Vec<String>,
+    /// Number of its columns whose names are missing: they are numbered.
+    pub unnamed_columns: usize,
     /// Names of the columns written as bytes, without decoding.
     pub opaque: Vec<String>,
 }
 
 impl ExtractedTable {
-    /// Whether every row that the server counts was written.
+    /// Whether every row that the server counts was written, with the names of its columns.
     pub fn is_whole(&self) -> bool {
         self.refusal.is_none()
             && self.tally.problems.count == 0
+            && self.unnamed_columns == 0
             && self.tally.rows == self.counted_rows
     }
 }
@@ -206,6 +209,7 @@ fn write_table(
         tally: Tally::default(),
         refusal: table.refusal.clone(),
         computed: table.computed.clone(),
+        unnamed_columns: table.unnamed_columns,
         opaque: opaque.map(|column| column.name.clone()).collect(),
     };
     if table.refusal.is_some() || table.columns.is_empty() {

@@ -72,6 +72,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Names of its computed columns without stored values.
     pub computed: Vec<String>,
+    /// Number of its columns whose names are missing, because `syscolpars` is incomplete: they are numbered.
+    pub unnamed_columns: usize,
     pub primary_key: Vec<String>,
     pub unique_keys: Vec<Vec<String>>,
     pub is_heap: bool,
@@ -323,6 +325,14 @@ impl Database {
             .iter()
             .map(|described| described.column.clone())
             .collect();
+        let is_described = |field: &&Field| columns.iter().any(|column| column.id == field.column);
+        let unnamed: Vec<Column> = stored
+            .iter()
+            .filter(|field| !is_described(field))
+            .map(Column::unnamed)
+            .collect();
+        let unnamed_columns = unnamed.len();
+        columns.extend(unnamed);
         columns.sort_by_key(|column| column.id);
         let (columns, computed): (Vec<_>, Vec<_>) = columns.into_iter().partition(is_stored);
         let name_of = |id: u32| {
@@ -351,6 +361,7 @@ impl Database {
             object,
             schema,
             name,
+            unnamed_columns,
             computed: computed.into_iter().map(|column| column.name).collect(),
             primary_key: primary.map(|(index, ..)| key(*index)).unwrap_or_default(),
             unique_keys: unique.map(|(index, ..)| key(*index)).collect(),
@@ -423,6 +434,18 @@ fn refusal(rowsets: &[Rowset], columns: &[Described]) -> Option<Refusal> {
 }
 
 impl Column {
+    /// A stored column that nothing describes.
+    fn unnamed(field: &Field) -> Self {
+        Self {
+            id: field.column,
+            name: format!("column_{}", field.column),
+            sql_type: field.sql_type,
+            alias: None,
+            is_nullable: true,
+            is_identity: false,
+        }
+    }
+
     /// The declared type, or its alias.
     pub fn declaration(&self) -> String {
         self.alias

@@ -7,7 +7,7 @@ use super::layout::{Cell, Field};
 use super::lob::{LobError, read_lob};
 use super::pages::{Allocation, Page, Pages};
 use super::record::{Kind, Row};
-use super::scan::{Problems, Scan, scan};
+use super::scan::{Problems, Scan, UnitPages, scan};
 use super::system::{Rowset, Unit};
 use super::value::Value;
 use crate::error::Error;
@@ -164,14 +164,17 @@ impl RowReader<'_> {
 /// How to find the pages of a rowset. The upper levels of a compressed index are compressed, too: its
 /// pages are those that are allocated to it.
 fn way(rowset: &Rowset, unit: &Unit, is_compressed: bool) -> Scan {
-    if rowset.index == 0 || is_compressed {
-        Scan::Heap {
-            first_iam: unit.first_iam,
-            unit: unit.id,
-            object: rowset.object,
-        }
-    } else {
-        Scan::Index { root: unit.root }
+    let pages = UnitPages {
+        first_iam: unit.first_iam,
+        unit: unit.id,
+        object: rowset.object,
+    };
+    match rowset.index == 0 || is_compressed {
+        true => Scan::Heap(pages),
+        false => Scan::Index {
+            root: unit.root,
+            unit: pages,
+        },
     }
 }
 

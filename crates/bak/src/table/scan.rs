@@ -38,18 +38,25 @@ const IAM_MAP_AT: usize = 0xC2;
 /// What to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Scan {
-    /// Pages linked to each other.
-    Chain { first: PageId },
-    /// The leaf level of an index.
-    Index { root: PageId },
-    /// All pages of an allocation unit.
-    Heap {
-        first_iam: PageId,
-        /// Its id.
-        unit: u64,
-        /// Its table, which pages of SQL Server 2000 contain instead.
-        object: u32,
+    /// Pages linked to each other, and the allocation unit that they are of.
+    Chain {
+        first: PageId,
+        unit: Option<UnitPages>,
     },
+    /// The leaf level of an index.
+    Index { root: PageId, unit: UnitPages },
+    /// All pages of an allocation unit.
+    Heap(UnitPages),
+}
+
+/// The pages of an allocation unit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UnitPages {
+    pub(super) first_iam: PageId,
+    /// Its id.
+    pub(super) unit: u64,
+    /// Its table, which pages of SQL Server 2000 contain instead.
+    pub(super) object: u32,
 }
 
 /// The result of a scan.
@@ -111,67 +118,79 @@ pub(super) fn scan(
         damaged.add(page);
         each(pages, page)
     };
-    match what {
-        Scan::Chain { first } => follow(pages, first, &mut each, &mut scanned)?,
-        Scan::Index { root } => {
-            if let Some(first) = first_leaf(pages, root, &mut scanned)? {
-                follow(pages, first, &mut each, &mut scanned)?;
-            }
+    let mut seen = HashSet::new();
+    // The unit whose pages are all to be read that were not seen.
+    let unit = match what {
+        Scan::Chain { first, unit } => {
+            let is_whole = follow(pages, first, &mut each, &mut seen, &mut scanned)?;
+            unit.filter(|_| !is_whole)
         }
-        Scan::Heap {
-            first_iam,
-            unit,
-            object,
-        } => {
-            let mut take = |pages: &mut dyn Pages, id| {
-                if !allocation.is_allocated(pages, id)? {
-                    return Ok(None);
-                }
-                let Some(page) = Page::fetch(pages, id)? else {
-                    return Ok(Some(format!("page {id} is missing")));
-                };
-                let header = page.header();
-                let is_ours = header.allocation_unit() == unit
-                    || header.old_identity().1 == object && header.old_identity().0 <= 1;
-                if header.page_type() == TYPE_DATA && is_ours {
-                    each(pages, &page)?;
-                    return Ok(Some(String::new()));
-                }
-                Ok(None)
+        Scan::Index { root, unit } => {
+            let is_whole = match first_leaf(pages, root, &mut scanned)? {
+                Some(first) => follow(pages, first, &mut each, &mut seen, &mut scanned)?,
+                None => root == PageId::default(),
             };
-            heap(pages, first_iam, &mut take, &mut scanned)?;
+            Some(unit).filter(|_| !is_whole)
         }
+        Scan::Heap(unit) => Some(unit),
+    };
+    if let Some(unit) = unit {
+        let mut take = |pages: &mut dyn Pages, id| {
+            if seen.contains(&id) || !allocation.is_allocated(pages, id)? {
+                return Ok(None);
+            }
+            let Some(page) = Page::fetch(pages, id)? else {
+                return Ok(Some(format!("page {id} is missing")));
+            };
+            if unit.has(&page) {
+                each(pages, &page)?;
+                return Ok(Some(String::new()));
+            }
+            Ok(None)
+        };
+        heap(pages, unit.first_iam, &mut take, &mut scanned)?;
     }
     scanned.problems.extend(damaged);
     Ok(scanned)
 }
 
+impl UnitPages {
+    /// Whether it is a page with rows of this unit.
+    fn has(&self, page: &Page) -> bool {
+        let header = page.header();
+        let (index, object) = header.old_identity();
+        let is_ours = header.allocation_unit() == self.unit || object == self.object && index <= 1;
+        header.page_type() == TYPE_DATA && is_ours
+    }
+}
+
+/// Follows a chain to its end; returns `false` if it breaks off before that.
 fn follow(
     pages: &mut dyn Pages,
     first: PageId,
     each: &mut Each<'_>,
+    seen: &mut HashSet<PageId>,
     scanned: &mut Scanned,
-) -> Result<(), Error> {
-    let mut seen = HashSet::new();
+) -> Result<bool, Error> {
     let mut next = first;
     while next != PageId::default() {
         if !seen.insert(next) {
             scanned
                 .problems
                 .push(format!("the page chain loops at page {next}"));
-            return Ok(());
+            return Ok(false);
         }
         let Some(page) = Page::fetch(pages, next)? else {
             scanned.problems.push(format!(
                 "page {next} is missing, and with it the link to the pages after it"
             ));
-            return Ok(());
+            return Ok(false);
         };
         scanned.pages += 1;
         each(pages, &page)?;
         next = page.header().next();
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Follows the first child from the root down to the leaf level.

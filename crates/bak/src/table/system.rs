@@ -7,7 +7,7 @@ use super::compressed::Compression;
 use super::layout::Field;
 use super::pages::{Allocation, Page, Pages};
 use super::record::{Kind, Row};
-use super::scan::{Scan, scan};
+use super::scan::{Scan, UnitPages, scan};
 use super::value::SqlType;
 use crate::error::{Error, PageId};
 use crate::fields::Fields;
@@ -26,6 +26,9 @@ const SYSRSCOLS: u64 = 3;
 const SYSROWSETCOLUMNS: u64 = 4;
 const SYSROWSETS: u64 = 5;
 const SYSHOBTCOLUMNS: u64 = 13;
+
+/// The number of no table.
+const NO_OBJECT: u32 = u32::MAX;
 
 /// An allocation unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +108,7 @@ impl System {
 
     fn read_units(&mut self, pages: &mut dyn Pages, first: PageId) -> Result<(), Error> {
         let units = &mut self.units;
-        chain(pages, first, &mut |row| {
+        chain(pages, first, None, &mut |row| {
             let unit = Unit {
                 id: number(row, 4, 8),
                 kind: number(row, 12, 1) as u8,
@@ -210,13 +213,19 @@ impl System {
 
 /// The rows of a base table, starting at its first page.
 fn base(pages: &mut dyn Pages, unit: &Unit, take: &mut dyn FnMut(&Row<'_>)) -> Result<(), Error> {
-    chain(pages, unit.first, take)
+    let pages_of = UnitPages {
+        first_iam: unit.first_iam,
+        unit: unit.id,
+        object: NO_OBJECT,
+    };
+    chain(pages, unit.first, Some(pages_of), take)
 }
 
 /// The rows of a chain of linked pages.
 fn chain(
     pages: &mut dyn Pages,
     first: PageId,
+    unit: Option<UnitPages>,
     take: &mut dyn FnMut(&Row<'_>),
 ) -> Result<(), Error> {
     let mut allocation = Allocation::default();
@@ -230,7 +239,12 @@ fn chain(
         }
         Ok(())
     };
-    scan(pages, &mut allocation, Scan::Chain { first }, &mut each)?;
+    scan(
+        pages,
+        &mut allocation,
+        Scan::Chain { first, unit },
+        &mut each,
+    )?;
     Ok(())
 }
 

@@ -108,6 +108,12 @@ fn problems(extracted: &Extracted) -> Vec<String> {
                 table.tally.rows, table.counted_rows
             ));
         }
+        if table.unnamed_columns > 0 {
+            problems.push(format!(
+                "{name}: the names of {} columns are not in the backup: they are numbered",
+                table.unnamed_columns
+            ));
+        }
         let reported = &table.tally.problems;
         problems.extend(reported.texts.iter().map(|text| format!("{name}: {text}")));
         if reported.count > reported.texts.len() as u64 {
@@ -144,6 +150,7 @@ fn as_json(extracted: &Extracted) -> Json {
                 "problems": table.tally.problems.texts,
                 "problem_count": table.tally.problems.count,
                 "computed_columns": table.computed,
+                "unnamed_columns": table.unnamed_columns,
                 "columns_as_bytes": table.opaque,
             })
         })

@@ -11,7 +11,7 @@ use super::Compression;
 use crate::error::{Error, PageId};
 use crate::page::{EXTENT_PAGES, Located, PAGE_BYTES, locate};
 use crate::table::pages::{Allocation, Page, Pages};
-use crate::table::scan::{Scan, scan};
+use crate::table::scan::{Scan, UnitPages, scan};
 use crate::table::system::System;
 use crate::table::{Database, Value};
 use crate::{Configuration, ExtentPlace, Visit, walk};
@@ -113,11 +113,11 @@ fn compress_tables(pages: &mut Memory, compression: Compression) -> usize {
         if rowset.object < 1000 || rowset.index > 1 {
             continue;
         }
-        let what = Scan::Heap {
+        let what = Scan::Heap(UnitPages {
             first_iam: unit.first_iam,
             unit: unit.id,
             object: rowset.object,
-        };
+        });
         let found = scanned(pages, what);
         let compressed = found.iter().map(|page| compress(page, fields, compression));
         let Some(compressed) = compressed.collect::<Option<Vec<_>>>() else {
@@ -145,7 +145,7 @@ fn sharing(pages: &Memory, compression: Compression) -> usize {
 
 fn set_compression(pages: &mut Memory, system: &System, rowset: u64, compression: Compression) {
     let first = system.units[&(SYSROWSETS << 16)][0].first;
-    for page in scanned(pages, Scan::Chain { first }) {
+    for page in scanned(pages, Scan::Chain { first, unit: None }) {
         for slot in 0..page.header().slots() {
             let record = page.record(slot).unwrap();
             if record[4..12] == rowset.to_le_bytes() {
