@@ -40,7 +40,7 @@ mod verify;
 mod visit;
 mod walk;
 
-pub use census::{Census, Entry, FileCensus, page_type_name};
+pub use census::{Census, Entry, FileCensus, ObjectCensus, PartKind, Picture, page_type_name};
 pub use checksum::{page_checksum, restore_torn_bits, torn_bits_agree};
 pub use collation::code_page;
 pub use container::{

@@ -26,8 +26,9 @@ mod over_time;
 mod text;
 
 pub use model::{
-    BarGroup, Bars, Cell, Chart, ChartKind, Column, ColumnKind, Fact, Figure, Lines, Listing, Mark,
-    Report, Row, Section, Series, Spread, StageBars, StageGroup, StageShares, Table, TableOf,
+    BarGroup, Bars, Cell, Chart, ChartKind, Column, ColumnKind, Fact, Figure, Lines, Listing, Map,
+    MapPart, Mark, Report, Row, Section, Series, Spread, StageBars, StageGroup, StageShares, Table,
+    TableOf,
 };
 pub use number::number;
 pub use over_time::{Event, Moments, Period, TimePoint, TimeSeries, Timeline, TimelineRow, Times};

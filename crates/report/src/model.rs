@@ -319,6 +319,24 @@ pub enum ChartKind {
     Times(Times),
     /// Events over time, and periods in which something was wrong.
     Timeline(Timeline),
+    /// What lies where in a file.
+    Map(Map),
+}
+
+/// What lies where in a file: parts, one behind the other.
+#[derive(Debug, Clone, Default)]
+pub struct Map {
+    /// Names of the kinds of parts, in the order of their colours.
+    pub kinds: Vec<String>,
+    /// The parts from the beginning of the file to its end.
+    pub parts: Vec<MapPart>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MapPart {
+    /// Number of its kind.
+    pub kind: usize,
+    pub bytes: u64,
 }
 
 /// Bars in groups; every group has a bar for each series.

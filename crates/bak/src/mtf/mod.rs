@@ -54,6 +54,8 @@ impl Tag {
     pub const RAID: Self = Self(*b"RAID");
     /// Stream: the rest of a block.
     pub const SPAD: Self = Self(*b"SPAD");
+    /// Stream: what aligns the data behind it.
+    pub const APAD: Self = Self(*b"APAD");
     /// Stream: configuration.
     pub const MQCI: Self = Self(*b"MQCI");
     /// Stream: pages.

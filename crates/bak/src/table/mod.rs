@@ -3,6 +3,7 @@
 //! - [`Pages`]: the source of pages, a backup or data files.
 //! - [`Database`]: the tables, with their columns and keys.
 //! - [`Database::read`]: the rows of a table.
+//! - [`Database::owners`]: the object that a page belongs to.
 //!
 //! `docs/sql-server-bak.md` describes what is and is not read.
 
@@ -11,6 +12,7 @@ mod compressed;
 mod date;
 mod layout;
 mod lob;
+mod owners;
 mod pages;
 mod record;
 mod rows;
@@ -22,6 +24,7 @@ mod value;
 pub(crate) use compressed::fuzz_page;
 
 pub use catalog::{Column, Database, Refusal, Table};
+pub use owners::{Owner, OwnerPart, Owners};
 pub use pages::Pages;
 pub use rows::{TakeRow, Tally};
 pub use scan::Problems;

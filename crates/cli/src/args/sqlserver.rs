@@ -17,9 +17,13 @@ pub(crate) struct InspectArguments {
     /// Print only the summary, not the list of all blocks and streams
     #[arg(long)]
     pub(crate) summary: bool,
-    /// Print this many allocation units of each file with their sizes, the largest first
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub(crate) units: usize,
+    /// Print this many objects with their sizes, the largest first; if the system tables cannot be read,
+    /// allocation units of each file
+    #[arg(long, visible_alias = "units", value_name = "N", default_value_t = 10)]
+    pub(crate) objects: usize,
+    /// Write the layout as one self-contained HTML file: what lies where, and the size of each object
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 const EXTRACT_NOTES: &str = "\

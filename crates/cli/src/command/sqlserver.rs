@@ -1,18 +1,29 @@
 //! `windlass inspect`: shows the layout of a SQL Server backup.
 
+mod page;
+
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use windlass_bak::page::PAGE_BYTES;
-use windlass_bak::{Census, Container, Entry, FileCensus, SetListing, VirtualLog, page_type_name};
+use windlass_bak::{
+    Census, Container, Entry, FileCensus, ObjectCensus, SetListing, VirtualLog, page_type_name,
+};
+use windlass_io::output;
 use windlass_sqlserver::FileInput;
 
-use super::Outcome;
+use super::{Outcome, misused};
 use crate::args::{Common, InspectArguments};
 use crate::output::{Table, message_line, result_json, result_line};
 
 /// Runs the command.
 pub(crate) fn inspect(arguments: &InspectArguments, common: &Common) -> Outcome {
+    if let Some(report) = &arguments.report
+        && let (Ok(report), Ok(file)) = (report.canonicalize(), arguments.file.canonicalize())
+        && report == file
+    {
+        return misused("--report names the backup itself");
+    }
     let census = match read(&arguments.file) {
         Ok(census) => census,
         Err(text) => {
@@ -27,6 +38,14 @@ pub(crate) fn inspect(arguments: &InspectArguments, common: &Common) -> Outcome 
     }
     for finding in &census.listing.findings {
         message_line(&format!("damage: {finding}"));
+    }
+    if let Some(path) = &arguments.report {
+        let text = page::of(&census, &arguments.file).to_html();
+        if let Err(error) = output::write(path, text.as_bytes(), output::MODE_PUBLIC) {
+            let path = path.display();
+            message_line(&format!("error: cannot write '{path}': {error}"));
+            return Outcome::Failed;
+        }
     }
     if census.listing.findings.is_empty() && census.unplaced == 0 {
         Outcome::Succeeded
@@ -45,7 +64,7 @@ fn print(census: &Census, arguments: &InspectArguments) {
         result_line(&line);
     }
     for set in &census.listing.sets {
-        print_set(census, set, arguments.units);
+        print_set(census, set, arguments.objects);
     }
     if arguments.summary {
         return;
@@ -108,27 +127,43 @@ fn summary(census: &Census) -> Vec<String> {
     lines
 }
 
-fn print_set(census: &Census, set: &SetListing, units: usize) {
-    let position = set.header.position;
-    let complete = if set.is_complete {
-        "complete"
-    } else {
-        "not complete"
+/// What a set is, in a line.
+fn set_line(set: &SetListing) -> String {
+    let complete = match set.is_complete {
+        true => "complete",
+        false => "not complete",
     };
-    result_line("");
     match set.configuration() {
-        Some(found) => result_line(&format!(
-            "set {position}: {} of '{}', SQL Server {}.{}.{}, {complete}",
+        Some(found) => format!(
+            "{} of '{}', SQL Server {}.{}.{}, {complete}",
             found.backup_type.description(),
             found.database,
             found.version.0,
             found.version.1,
             found.version.2
-        )),
-        None => result_line(&format!(
-            "set {position}: without configuration, {complete}"
-        )),
+        ),
+        None => format!("without configuration, {complete}"),
     }
+}
+
+/// The name of an object with its schema.
+fn object_name(object: &ObjectCensus) -> String {
+    let owner = &object.owner;
+    match owner.schema.as_str() {
+        "" => owner.name.clone(),
+        schema => format!("{schema}.{}", owner.name),
+    }
+}
+
+fn print_set(census: &Census, set: &SetListing, listed: usize) {
+    let position = set.header.position;
+    result_line("");
+    result_line(&format!("set {position}: {}", set_line(set)));
+    let objects = census.objects.get(&position);
+    let units = match objects {
+        Some(_) => 0,
+        None => listed,
+    };
     let files = census.files.range((position, 0)..=(position, u16::MAX));
     for (&(_, id), file) in files {
         let name = set
@@ -137,11 +172,33 @@ fn print_set(census: &Census, set: &SetListing, units: usize) {
             .map_or("", |file| &file.logical_name);
         print_file(id, name, file, units);
     }
+    if let Some(objects) = objects {
+        print_objects(objects, listed);
+    }
     let log: u64 = set.logs.iter().map(VirtualLog::stored_bytes).sum();
     result_line(&format!(
         "log: {log} bytes in {} virtual log files",
         set.logs.len()
     ));
+}
+
+fn print_objects(objects: &[ObjectCensus], listed: usize) {
+    let headings = ["object", "type", "rows", "indexes", "long values", "bytes"];
+    let mut table = Table::of_texts(&headings, &[2, 3, 4, 5]);
+    for object in objects.iter().take(listed) {
+        table.texts(vec![
+            object_name(object),
+            object.owner.kind.clone(),
+            object.row_pages.to_string(),
+            object.index_pages.to_string(),
+            object.long_pages.to_string(),
+            object.bytes().to_string(),
+        ]);
+    }
+    table.finish();
+    if objects.len() > listed {
+        result_line(&format!("and {} more objects", objects.len() - listed));
+    }
 }
 
 fn print_file(id: u16, name: &str, file: &FileCensus, units: usize) {
@@ -160,6 +217,9 @@ fn print_file(id: u16, name: &str, file: &FileCensus, units: usize) {
         ]);
     }
     table.finish();
+    if units == 0 {
+        return;
+    }
     let mut largest: Vec<(u64, u64)> = file.units.iter().map(|(&id, &pages)| (id, pages)).collect();
     largest.sort_by_key(|&(id, pages)| (std::cmp::Reverse(pages), id));
     let mut table = Table::of_texts(&["allocation unit", "pages", "bytes"], &[0, 1, 2]);
@@ -198,6 +258,9 @@ fn as_json(census: &Census) -> Json {
             "block_bytes": media.block_bytes,
             "software": media.software,
         })),
+        "parts": census.picture.parts().iter().map(|(kind, bytes)| {
+            json!({"part": kind.name(), "bytes": bytes})
+        }).collect::<Vec<Json>>(),
         "filler_extents": census.fillers,
         "unplaced_extents": census.unplaced,
         "sets": sets,
@@ -234,6 +297,22 @@ fn set_json(census: &Census, set: &SetListing) -> Json {
         "log_bytes": set.logs.iter().map(VirtualLog::stored_bytes).sum::<u64>(),
         "virtual_logs": set.logs.len(),
         "files": files,
+        "objects": census.objects.get(&position).map(|objects| {
+            objects.iter().map(object_json).collect::<Vec<Json>>()
+        }),
+    })
+}
+
+fn object_json(object: &ObjectCensus) -> Json {
+    json!({
+        "object": object.owner.object.cast_signed(),
+        "schema": object.owner.schema,
+        "name": object.owner.name,
+        "type": object.owner.kind,
+        "row_pages": object.row_pages,
+        "index_pages": object.index_pages,
+        "long_value_pages": object.long_pages,
+        "bytes": object.bytes(),
     })
 }
 

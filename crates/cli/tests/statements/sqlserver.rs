@@ -39,14 +39,7 @@ fn inspect_shows_the_map_and_the_pages_of_a_file_as_text_and_as_json() {
         "{text}"
     );
     assert!(text.contains("set 1: Database of 'CompanyORM', SQL Server 16.0.1000, complete"));
-    for word in [
-        "MSDA",
-        "MQDA",
-        "CSUM",
-        "file header",
-        "IAM",
-        "allocation unit",
-    ] {
+    for word in ["MSDA", "MQDA", "CSUM", "file header", "IAM", "long values"] {
         assert_eq!(text.contains(word), word != "CSUM", "{word}");
     }
     let shown = place.succeed(&["--json", "inspect", &file]).out;
@@ -54,6 +47,33 @@ fn inspect_shows_the_map_and_the_pages_of_a_file_as_text_and_as_json() {
     assert_eq!(shown["container"], "MSSQLBAK");
     assert_eq!(shown["sets"][0]["database"], "CompanyORM");
     assert_eq!(shown["map"][0]["name"], "TAPE");
+    let objects = shown["sets"][0]["objects"].as_array().expect("objects");
+    let history = objects
+        .iter()
+        .find(|object| object["name"] == "__EFMigrationsHistory")
+        .expect("a table");
+    assert_eq!(
+        (&history["schema"], &history["type"]),
+        (&"dbo".into(), &"U".into())
+    );
+    let parts = shown["parts"].as_array().expect("parts");
+    let bytes = parts.iter().filter_map(|part| part["bytes"].as_u64());
+    assert_eq!(bytes.sum::<u64>(), 560_640);
+    let page = place.text("layout.html");
+    place.succeed(&["inspect", &file, "--summary", "--report", &page]);
+    let text = std::fs::read_to_string(&page).expect("a page");
+    for word in [
+        "Where in the file what lies",
+        "<svg",
+        "dbo.__EFMigrationsHistory",
+        "<!DOCTYPE",
+    ] {
+        assert!(text.contains(word), "{word}");
+    }
+    let copy = place.text("copy.bak");
+    std::fs::copy(&file, &copy).expect("a copy");
+    let refused = place.run(&["inspect", &copy, "--report", &copy]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
     let own = place.run(&["inspect", &place.text("app.db")]);
     assert_eq!(own.code, Some(1));
     assert!(own.err.contains("not a SQL Server backup"), "{}", own.err);

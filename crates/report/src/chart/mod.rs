@@ -5,6 +5,7 @@
 //! | `bars` | horizontal bars in groups |
 //! | `lines` | lines over steps |
 //! | `stages` | shares of time of the stages of runs |
+//! | `map` | what lies where in a file |
 //! | `times` | values over time |
 //! | `timeline` | events over time, one row per subject |
 //! | `axis` | round ticks |
@@ -16,6 +17,7 @@ mod axis;
 mod bars;
 mod canvas;
 mod lines;
+mod map;
 mod measure;
 mod stages;
 #[cfg(test)]
@@ -62,7 +64,9 @@ fn without_far_marks(mut kind: ChartKind) -> (ChartKind, Vec<String>) {
         ChartKind::Bars(bars) => (bars.greatest(), &mut bars.marks),
         ChartKind::Lines(lines) => (lines.greatest(), &mut lines.marks),
         ChartKind::Times(times) => (times.greatest(), &mut times.marks),
-        ChartKind::Stages(_) | ChartKind::Timeline(_) => return (kind, Vec::new()),
+        ChartKind::Stages(_) | ChartKind::Timeline(_) | ChartKind::Map(_) => {
+            return (kind, Vec::new());
+        }
     };
     let is_far = |mark: &mut Mark| greatest > 0.0 && mark.value > greatest * FAR;
     let beyond = marks
@@ -87,6 +91,7 @@ fn draw(kind: &ChartKind, width: f64) -> Canvas {
         ChartKind::Stages(stages) => stages::draw(stages, width),
         ChartKind::Times(times) => times::draw(times, width),
         ChartKind::Timeline(timeline) => timeline::draw(timeline, width),
+        ChartKind::Map(map) => map::draw(map, width),
     }
 }
 
@@ -111,6 +116,7 @@ fn legend(kind: &ChartKind) -> Markup {
                 .map(|(index, series)| (line_swatch(index), series.name.as_str()))
                 .collect()
         }
+        ChartKind::Map(map) => numbered(&map.kinds, |index| swatch(map::class(index))),
         ChartKind::Timeline(timeline) => {
             let mut entries = numbered(&timeline.kinds, |kind| {
                 swatch(&format!("{} event", series_class(kind)))

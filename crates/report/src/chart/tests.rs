@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::{
-    BarGroup, Bars, Lines, Mark, Series, Spread, StageBars, StageGroup, StageShares,
+    BarGroup, Bars, Lines, Map, MapPart, Mark, Series, Spread, StageBars, StageGroup, StageShares,
 };
 use crate::over_time::{
     Event, Moments, Period, TimePoint, TimeSeries, Timeline, TimelineRow, Times,
@@ -158,6 +158,49 @@ fn timeline() -> ChartKind {
     })
 }
 
+/// Parts of a third, a sixth and a half of the file, in turns of `bytes`.
+fn map(turns: usize, bytes: u64) -> ChartKind {
+    let part = |index: usize| MapPart {
+        kind: index % 3,
+        bytes: bytes * [2, 1, 3][index % 3],
+    };
+    ChartKind::Map(Map {
+        kinds: ["rows", "log", LONG].map(str::to_owned).to_vec(),
+        parts: (0..turns * 3).map(part).collect(),
+    })
+}
+
+/// The widths of the bars of each class.
+fn widths(chart: &ChartKind, width: f64) -> std::collections::BTreeMap<String, f64> {
+    let svg = draw(chart, width).to_svg("c", "t", "d").into_string();
+    let mut sums = std::collections::BTreeMap::new();
+    for bar in svg.split("<rect").skip(1) {
+        let attribute = |name: &str| {
+            let value = bar.split(&format!(" {name}=\"")).nth(1).unwrap();
+            value.split('"').next().unwrap().to_owned()
+        };
+        *sums.entry(attribute("class")).or_default() += attribute("width").parse::<f64>().unwrap();
+    }
+    sums
+}
+
+#[test]
+fn a_map_shows_each_kind_as_large_as_it_is() {
+    for width in [NARROW, WIDE] {
+        let sums = widths(&map(1, 1 << 20), width);
+        let total: f64 = sums.values().sum();
+        let share = |class: &str| sums[class] / total;
+        assert!((share("s1") - 2.0 / 6.0).abs() < 0.01, "{sums:?}");
+        assert!((share("s0") - 1.0 / 6.0).abs() < 0.01, "{sums:?}");
+        assert!((share("s4") - 3.0 / 6.0).abs() < 0.01, "{sums:?}");
+        let canvas = draw(&map(1, 1 << 20), width);
+        assert_eq!(canvas.texts().first(), Some(&"0 KB"));
+        // So many parts that no line has room for them: of each spot, the kind with most of it.
+        let fine = widths(&map(20_000, 7), width);
+        assert_eq!(fine.keys().collect::<Vec<_>>(), ["s4"]);
+    }
+}
+
 #[test]
 fn times_stand_on_their_axis() {
     for width in [NARROW, WIDE] {
@@ -233,6 +276,16 @@ fn events_close_together_stay_distinguishable() {
 #[test]
 fn no_text_overlaps_another_or_leaves_the_drawing() {
     let mut charts = vec![stages(), timeline()];
+    for (turns, bytes) in [
+        (0, 0),
+        (1, 0),
+        (1, 1),
+        (40, 1 << 10),
+        (9, 1 << 40),
+        (2, u64::MAX / 9),
+    ] {
+        charts.push(map(turns, bytes));
+    }
     for series in 0..8 {
         for points in [0, 1, 2, 9, 90, 2000] {
             charts.push(times(points, series, 0.3));

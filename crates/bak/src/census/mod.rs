@@ -1,4 +1,10 @@
 //! An overview of a file: the position of each block and stream, and the types of its pages.
+//!
+//! - [`Picture`]: what lies where in the file.
+//! - [`ObjectCensus`]: the pages of each object.
+
+mod objects;
+mod picture;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +19,10 @@ use crate::mtf::set::SetHeader;
 use crate::page::{EXTENT_PAGES, Located, PAGE_BYTES, PageHeader, locate};
 use crate::visit::{Block, ExtentPlace, Stream, Visit};
 use crate::walk::walk;
+
+pub use self::objects::ObjectCensus;
+use self::objects::SystemPages;
+pub use self::picture::{PartKind, Picture};
 
 /// Maximum number of map entries that are kept.
 const ENTRIES_MAX: usize = 100_000;
@@ -58,6 +68,9 @@ pub struct Census {
     pub more_entries: u64,
     /// The data files of each set, by position and file.
     pub files: BTreeMap<(u16, u16), FileCensus>,
+    /// The pages of the objects of each set, by position; missing if its system tables cannot be read.
+    pub objects: BTreeMap<u16, Vec<ObjectCensus>>,
+    pub picture: Picture,
     /// Extents that only pad a transfer.
     pub fillers: u64,
     /// Extents that belong to no file.
@@ -91,6 +104,8 @@ impl Census {
     pub fn read<I: Input>(input: I) -> Result<Self, Error> {
         let mut visit = CensusVisit::default();
         let walked = walk(input, &mut visit)?;
+        visit.take_objects();
+        visit.picture.end(walked.file_bytes);
         let gather = visit.gather;
         Ok(Self {
             listing: Listing {
@@ -102,6 +117,8 @@ impl Census {
             entries: visit.entries,
             more_entries: visit.more_entries,
             files: visit.files,
+            objects: visit.objects,
+            picture: visit.picture,
             fillers: visit.fillers,
             unplaced: visit.unplaced,
         })
@@ -116,11 +133,59 @@ struct CensusVisit {
     entries: Vec<Entry>,
     more_entries: u64,
     files: BTreeMap<(u16, u16), FileCensus>,
+    system: SystemPages,
+    objects: BTreeMap<u16, Vec<ObjectCensus>>,
+    picture: Picture,
     fillers: u64,
     unplaced: u64,
 }
 
 impl CensusVisit {
+    /// The objects of the set that ends here.
+    fn take_objects(&mut self) {
+        let files = self
+            .files
+            .range((self.position, 0)..=(self.position, u16::MAX));
+        if let Some(objects) = self.system.objects(files.map(|(_, file)| file)) {
+            self.objects.insert(self.position, objects);
+        }
+        self.system.clear();
+    }
+
+    /// Adds the pages of an extent to the picture.
+    fn paint(&mut self, at: ExtentPlace, first: PageId, extent: &[u8]) {
+        let kind = |(index, page): (u32, &[u8])| {
+            let header = PageHeader::new(page);
+            let id = PageId {
+                page: first.page + index,
+                ..first
+            };
+            match header.version() == 1 && header.id() == id {
+                true => PartKind::of_page(header),
+                false => PartKind::Unformatted,
+            }
+        };
+        let kinds = (0..EXTENT_PAGES).zip(extent.chunks(PAGE_BYTES)).map(kind);
+        let place = at.place;
+        if place.stream == place.file {
+            for (offset, kind) in (0..).step_by(PAGE_BYTES).zip(kinds) {
+                self.picture.begin(place.file + offset, kind);
+            }
+            return;
+        }
+        // The pages of a compressed record have no places of their own.
+        let mut counts = [0; PartKind::ALL.len()];
+        for kind in kinds {
+            if let Some(count) = counts.get_mut(kind as usize) {
+                *count += 1;
+            }
+        }
+        let most = PartKind::ALL.into_iter().zip(counts).rev();
+        if let Some((kind, _)) = most.max_by_key(|(_, count)| *count) {
+            self.picture.begin(place.file, kind);
+        }
+    }
+
     fn enter(&mut self, entry: Entry) {
         if self.entries.len() < ENTRIES_MAX {
             self.entries.push(entry);
@@ -161,6 +226,7 @@ impl Visit for CensusVisit {
     }
 
     fn block(&mut self, block: Block) {
+        self.picture.begin(block.place.file, PartKind::Headers);
         self.enter(Entry {
             tag: block.tag,
             is_stream: false,
@@ -170,6 +236,12 @@ impl Visit for CensusVisit {
     }
 
     fn stream(&mut self, stream: Stream) {
+        let kind = match stream.tag {
+            Tag::MQTL => PartKind::Log,
+            Tag::SPAD | Tag::APAD => PartKind::Padding,
+            _ => PartKind::Headers,
+        };
+        self.picture.begin(stream.place.file, kind);
         self.enter(Entry {
             tag: stream.tag,
             is_stream: true,
@@ -179,6 +251,7 @@ impl Visit for CensusVisit {
     }
 
     fn set(&mut self, header: &SetHeader, place: Place) {
+        self.take_objects();
         self.position = header.position;
         self.gather.set(header, place);
     }
@@ -196,18 +269,21 @@ impl Visit for CensusVisit {
         self.gather.virtual_log(log);
     }
 
-    fn extent(&mut self, _at: ExtentPlace, extent: &[u8]) -> Result<(), Error> {
+    fn extent(&mut self, at: ExtentPlace, extent: &[u8]) -> Result<(), Error> {
         let first = match locate(extent, &self.data_files) {
             Located::Extent { first } => first,
             Located::Filler => {
                 self.fillers += 1;
+                self.picture.begin(at.place.file, PartKind::Padding);
                 return Ok(());
             }
             Located::Unknown => {
                 self.unplaced += 1;
+                self.picture.begin(at.place.file, PartKind::Unplaced);
                 return Ok(());
             }
         };
+        self.paint(at, first, extent);
         let file = self.files.entry((self.position, first.file)).or_default();
         file.extents += 1;
         for (index, page) in (0..EXTENT_PAGES).zip(extent.chunks(PAGE_BYTES)) {
@@ -216,6 +292,7 @@ impl Visit for CensusVisit {
                 ..first
             };
             file.page(id, page);
+            self.system.offer(id, page);
         }
         Ok(())
     }
