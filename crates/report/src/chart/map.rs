@@ -16,12 +16,15 @@ const CELL: f64 = 2.0;
 
 /// Classes of the kinds, in order.
 const CLASSES: [&str; 10] = [
-    "s1", "s0", "s4", "s3", "s2", "before", "behind", "idle", "trouble", "s5",
+    "s1", "s0", "s4", "s3", "s2", "before", "s5", "idle", "trouble", "behind",
 ];
 
 /// The style's class for a kind of parts.
 pub(super) fn class(kind: usize) -> &'static str {
-    CLASSES.get(kind % CLASSES.len()).copied().unwrap_or("s5")
+    CLASSES
+        .get(kind % CLASSES.len())
+        .copied()
+        .unwrap_or("behind")
 }
 
 pub(super) fn draw(map: &Map, width: f64) -> Canvas {
@@ -52,11 +55,11 @@ pub(super) fn draw(map: &Map, width: f64) -> Canvas {
             text,
         });
         let at = |cell: u64| {
-            line * line_bytes
-                + (u128::from(line_bytes) * u128::from(cell) / u128::from(cells)) as u64
+            let inside = u128::from(line_bytes) * u128::from(cell) / u128::from(cells);
+            (line * line_bytes).saturating_add(inside as u64).min(total)
         };
         let drawn: Vec<Option<usize>> = (0..cells)
-            .map(|cell| kinds.most_of(at(cell).min(total), at(cell + 1).min(total)))
+            .map(|cell| kinds.most_of(at(cell), at(cell + 1)))
             .collect();
         let mut x = left;
         for same in drawn.chunk_by(|one, next| one == next) {

@@ -194,7 +194,7 @@ fn a_map_shows_each_kind_as_large_as_it_is() {
         assert!((share("s0") - 1.0 / 6.0).abs() < 0.01, "{sums:?}");
         assert!((share("s4") - 3.0 / 6.0).abs() < 0.01, "{sums:?}");
         let canvas = draw(&map(1, 1 << 20), width);
-        assert_eq!(canvas.texts().first(), Some(&"0 KB"));
+        assert_eq!(canvas.texts().first(), Some(&"0.0 KB"));
         // So many parts that no line has room for them: of each spot, the kind with most of it.
         let fine = widths(&map(20_000, 7), width);
         assert_eq!(fine.keys().collect::<Vec<_>>(), ["s4"]);
