@@ -2,7 +2,7 @@
 //! there, events back. The process is a server, or a program with the loadable extension.
 //!
 //! A client says `W`, then one JSON object per line; so does the server. Unlike TDS this brings everything that a
-//! command shows: progress, plans and reports. Version [`VERSION`] of both sides must be the same: they are the
+//! command shows: progress, plans and reports. Version `VERSION` of both sides must be the same: they are the
 //! same program.
 //!
 //! | from the client | |

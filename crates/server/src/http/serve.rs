@@ -26,7 +26,7 @@ use crate::listen::Shared;
 const TALKERS: usize = 2;
 /// Threads that read the catalog and media, and check passwords.
 const READERS: usize = 4;
-/// Connections at once.
+/// Connections at once, to each address that is listened on.
 const CONNECTIONS: usize = 64;
 /// Time for the head of a request: the first, and each further one.
 const HEAD_TIME: Duration = Duration::from_secs(15);
@@ -67,7 +67,6 @@ impl Http {
             live,
             logins: Logins::new(),
         });
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
         let mut addresses = Vec::new();
         for address in &options.addresses {
             let fails = |source| Error::Listen {
@@ -78,7 +77,8 @@ impl Http {
             addresses.push(listener.local_addr().map_err(fails)?);
             let entrance = Entrance {
                 answers: route::answers(&web),
-                places: Arc::clone(&places),
+                // Its own: those who only reach one address take no place of another's clients.
+                places: Arc::new(Semaphore::new(CONNECTIONS)),
                 shared: (!address.ip().is_loopback()).then(|| Arc::clone(shared)),
             };
             runtime.spawn(accept(listener, entrance));
