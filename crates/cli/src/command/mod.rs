@@ -151,17 +151,26 @@ pub(crate) fn through_server(session: &mut Session, program: &str) -> bool {
     let Some(folder) = instance.folder() else {
         return true;
     };
-    match LocalClient::connect(folder, program, instance.identity()) {
+    let whom = format!("the server of the instance in {}", folder.display());
+    let connected = LocalClient::connect(folder, program, instance.identity());
+    hand_over(session, connected, &whom)
+}
+
+/// Lets the process that was connected to, if there is one, run the session's batches; false if it does not answer as
+/// it should, which is reported.
+fn hand_over(
+    session: &mut Session,
+    connected: std::io::Result<Option<LocalClient>>,
+    whom: &str,
+) -> bool {
+    match connected {
         Ok(None) => true,
         Ok(Some(client)) => {
             session.run_elsewhere(Box::new(client));
             true
         }
         Err(error) => {
-            message_line(&format!(
-                "error: the server of the instance in {}: {error}",
-                folder.display()
-            ));
+            message_line(&format!("error: {whom}: {error}"));
             false
         }
     }
@@ -206,20 +215,9 @@ fn through_program(session: &mut Session, record: &DatabaseRecord, program: &str
         database: &record.name,
         instance: instance.folder(),
     };
-    match LocalClient::connect_beside(path, program, instance.identity(), &purpose) {
-        Ok(None) => true,
-        Ok(Some(client)) => {
-            session.run_elsewhere(Box::new(client));
-            true
-        }
-        Err(error) => {
-            message_line(&format!(
-                "error: the program that has '{}' open: {error}",
-                path.display()
-            ));
-            false
-        }
-    }
+    let whom = format!("the program that has '{}' open", path.display());
+    let connected = LocalClient::connect_beside(path, program, instance.identity(), &purpose);
+    hand_over(session, connected, &whom)
 }
 
 /// Runs a statement in the server; its messages are printed.
