@@ -5,14 +5,14 @@
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The library; that the tests depend on it makes Cargo build it.
+/// The library. The tests depend on it, so Cargo builds it, beside them; one folder higher is what `cargo build` left.
 fn library() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let folder = test.parent().and_then(Path::parent).unwrap();
-    folder.join("libwindlass.so")
+    std::env::current_exe()
+        .unwrap()
+        .with_file_name("libwindlass.so")
 }
 
 fn answer(command: &mut Command, input: &str) -> String {
