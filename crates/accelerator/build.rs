@@ -51,6 +51,7 @@ fn main() {
     println!("cargo:rerun-if-env-changed=CARGO_HOME");
     println!("cargo:rerun-if-env-changed=PATH");
     println!("cargo:rustc-check-cfg=cfg(isal)");
+    watch_assembler();
     let Some(sources) = sources() else {
         return;
     };
@@ -67,6 +68,22 @@ fn main() {
     match built {
         Ok(()) => println!("cargo:rustc-cfg=isal"),
         Err(error) => println!("cargo:warning=ISA-L is not built in: {error}"),
+    }
+}
+
+/// Runs this script anew when `nasm` changes or, where it is absent, when something is installed in a folder of the path.
+fn watch_assembler() {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = env::split_paths(&path)
+        .filter(|folder| folder.is_absolute() && folder.is_dir())
+        .collect();
+    let mut programs = folders.iter().map(|folder| folder.join("nasm"));
+    let watched = match programs.find(|program| program.is_file()) {
+        Some(program) => vec![program],
+        None => folders,
+    };
+    for place in watched {
+        println!("cargo:rerun-if-changed={}", place.display());
     }
 }
 
