@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use windlass_instance::{Instance, Principal, logical_name};
-use windlass_local::serving::{Hello, Host, serve};
+use windlass_local::serving::{Hello, Host, refuse, serve};
 use windlass_local::socket::Made;
 use windlass_local::{GREETING, socket};
 use windlass_vfs::{Held, Library, PathDatabases, Watch};
@@ -120,6 +120,9 @@ impl Beside {
     fn begin(&self, stream: UnixStream) {
         if self.clients.fetch_add(1, Ordering::SeqCst) >= CLIENTS_MAX {
             self.clients.fetch_sub(1, Ordering::SeqCst);
+            let reason = format!("the program serves {CLIENTS_MAX} commands at once already");
+            // The command sees at least that its connection ends.
+            let _told = refuse(&stream, &reason);
             return;
         }
         let beside = self.clone();

@@ -18,8 +18,14 @@ use crate::{GREETING, VERSION, socket};
 /// How often a waiting client looks whether it is cancelled.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// How long the other side may take to answer the first line: it may have a large catalog to open.
-const HELLO_TIME: Duration = Duration::from_secs(60);
+/// How long the other side may take to say that it has heard the first line.
+const HEARD_TIME: Duration = Duration::from_secs(10);
+
+/// How long it may take to begin the session: it may have a large catalog to open.
+const READY_TIME: Duration = Duration::from_secs(60);
+
+/// The longest line before the session begins.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 /// How long the end of a session is waited for.
 const GOODBYE_TIME: Duration = Duration::from_secs(5);
@@ -37,6 +43,46 @@ pub struct LocalClient {
 fn utf8(path: &Path) -> io::Result<String> {
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| io::Error::other(format!("the name '{}' is not UTF-8", path.display())))
+}
+
+/// The next line before the session begins; `None` at the end. A refusal is an error.
+fn answer(reader: &mut BufReader<UnixStream>, time: Duration) -> io::Result<Option<Json>> {
+    let until = Instant::now() + time;
+    let mut line = Vec::new();
+    while !line.ends_with(b"\n") && line.len() < ANSWER_BYTES_MAX {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(unanswered(time));
+        }
+        reader.get_ref().set_read_timeout(Some(left))?;
+        let found = match reader.fill_buf() {
+            Ok([]) => return Ok(None),
+            Ok(found) => found,
+            Err(error) if is_no_answer_yet(&error) => continue,
+            Err(error) => return Err(error),
+        };
+        let end = found.iter().position(|byte| *byte == b'\n');
+        let taken = end.map_or(found.len(), |end| end + 1);
+        line.extend_from_slice(&found[..taken]);
+        reader.consume(taken);
+    }
+    let json: Json = serde_json::from_slice(&line).unwrap_or_default();
+    match json["refused"].as_str() {
+        Some(reason) => Err(io::Error::other(reason.to_owned())),
+        None => Ok(Some(json)),
+    }
+}
+
+fn closed() -> io::Error {
+    io::Error::other("the server closed the connection")
+}
+
+fn unanswered(time: Duration) -> io::Error {
+    let text = format!(
+        "the process that listens at the socket has not answered for {} s: if it is neither a server nor a program with the extension, remove the socket",
+        time.as_secs()
+    );
+    io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
 /// What a client is for, at a socket beside a database.
@@ -100,18 +146,18 @@ impl LocalClient {
             "file": file.map(|(device, inode)| [device, inode]),
             "instance": instance.map(utf8).transpose()?,
         });
-        { &stream }.write_all(&[GREETING])?;
-        { &stream }.write_all(format!("{hello}\n").as_bytes())?;
-        stream.set_read_timeout(Some(HELLO_TIME))?;
+        // A side that serves no more says so and closes; its reason can still be read then.
+        let greeting = [&[GREETING], hello.to_string().as_bytes(), b"\n"].concat();
+        let said = { &stream }.write_all(&greeting);
         let mut reader = BufReader::new(stream.try_clone()?);
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let ready: Json = serde_json::from_str(&line).unwrap_or_default();
-        if let Some(reason) = ready["refused"].as_str() {
-            return Err(io::Error::other(reason.to_owned()));
+        let heard = answer(&mut reader, HEARD_TIME)?;
+        let heard = heard.ok_or_else(|| said.err().unwrap_or_else(closed))?;
+        if heard["heard"].as_u64() != Some(VERSION) {
+            return Err(closed());
         }
+        let ready = answer(&mut reader, READY_TIME)?.ok_or_else(closed)?;
         if ready["ready"].as_u64() != Some(VERSION) {
-            return Err(io::Error::other("the server closed the connection"));
+            return Err(closed());
         }
         stream.set_read_timeout(Some(BETWEEN_LOOKS))?;
         Ok(Self {
@@ -228,5 +274,49 @@ impl Elsewhere for LocalClient {
 
     fn session(&self) -> u32 {
         self.session
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    fn pair() -> (UnixStream, UnixStream) {
+        UnixStream::pair().unwrap()
+    }
+
+    #[test]
+    fn a_reason_is_read_even_if_the_other_side_has_closed() {
+        let (ours, theirs) = pair();
+        crate::serving::refuse(&theirs, "16 at once already").unwrap();
+        drop(theirs);
+        let identity = Identity::of_process(None);
+        let refused = LocalClient::greet(ours, "test", &identity, None).unwrap_err();
+        assert_eq!(refused.to_string(), "16 at once already");
+    }
+
+    #[test]
+    fn a_listener_that_says_nothing_or_dribbles_does_not_hold_a_command() {
+        let time = Duration::from_millis(200);
+        let (ours, theirs) = pair();
+        let silent = answer(&mut BufReader::new(ours), time).unwrap_err();
+        assert_eq!(silent.kind(), io::ErrorKind::TimedOut);
+        drop(theirs);
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("dribbles");
+        let listener = UnixListener::bind(&path).unwrap();
+        let dribbling = std::thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            while { &stream }.write_all(b" ").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let stream = UnixStream::connect(&path).unwrap();
+        let held = answer(&mut BufReader::new(stream), time).unwrap_err();
+        assert_eq!(held.kind(), io::ErrorKind::TimedOut);
+        dribbling.join().unwrap();
     }
 }

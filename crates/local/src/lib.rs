@@ -7,13 +7,15 @@
 //!
 //! | from the client | |
 //! |---|---|
-//! | `{"hello": 4, "program": "windlass sql", "host": "...", "process": 1, "folder": "/home/me"}` | first; beside a database also `"database": "app"`, the name it is to have, `"file": [2049, 131]`, device and inode of the file that is meant, and `"instance": "/srv/instance"`, whose history it is for |
+//! | `{"hello": 5, "program": "windlass sql", "host": "...", "process": 1, "folder": "/home/me"}` | first; beside a database also `"database": "app"`, the name it is to have, `"file": [2049, 131]`, device and inode of the file that is meant, and `"instance": "/srv/instance"`, whose history it is for |
 //! | `{"batch": "SELECT 1", "first_line": 1}` | a batch, after the end of the one before |
 //! | `{"cancel": true}` | cancels the running batch |
 //!
 //! | from the server | |
 //! |---|---|
-//! | `{"ready": 4, "session_id": 51, "database": "master"}` | the answer to the first line |
+//! | `{"heard": 5}` | at once, after the first line |
+//! | `{"ready": 5, "session_id": 51, "database": "master"}` | when the session has begun |
+//! | `{"refused": "..."}` | instead of either: why there is no session |
 //! | `{"message": ...}`, `{"columns": ...}`, `{"row": ...}`, `{"rows_end": 1}`, `{"rows_affected": 1}`, `{"progress": ...}`, `{"plan": "..."}`, `{"report": ...}` | what the batch yields |
 //! | `{"end": "clean", "database": "master", "in_transaction": false}` | its end |
 //!
@@ -37,7 +39,7 @@ pub mod serving;
 pub mod socket;
 
 /// Changes with every change of the lines.
-pub(crate) const VERSION: u64 = 4;
+pub(crate) const VERSION: u64 = 5;
 
 /// The first byte of such a connection.
 pub const GREETING: u8 = b'W';

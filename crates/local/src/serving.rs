@@ -141,7 +141,11 @@ impl Hello {
     }
 }
 
-fn refuse(mut stream: &UnixStream, reason: &str) -> io::Result<()> {
+/// Tells a client that it is not served, and why.
+///
+/// # Errors
+/// The client is gone.
+pub fn refuse(mut stream: &UnixStream, reason: &str) -> io::Result<()> {
     let line = json!({ "refused": reason });
     stream.write_all(format!("{line}\n").as_bytes())
 }
@@ -164,6 +168,7 @@ pub fn serve(stream: &UnixStream, is_own: bool, host: &dyn Host) -> io::Result<(
         let reason = "the program is of another version than the process that has the database open: restart that";
         return refuse(stream, reason);
     }
+    { stream }.write_all(format!("{}\n", json!({ "heard": VERSION })).as_bytes())?;
     let mut instance = match host.instance(&hello) {
         Ok(instance) => instance,
         Err(error) => return refuse(stream, &error.to_string()),

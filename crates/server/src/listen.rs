@@ -18,7 +18,7 @@ use windlass_local::serving::{Hello, Host};
 use crate::certificate::Certificate;
 use crate::server::Options;
 use crate::tds::connection;
-use crate::throttle::Throttle;
+use crate::throttle::{Throttle, Turns};
 use crate::wire::Socket;
 
 /// Pause after a failed accept, which fails again at once: no descriptors are left.
@@ -33,6 +33,7 @@ pub(crate) struct Shared {
     connections: AtomicUsize,
     knocking: Mutex<HashMap<IpAddr, usize>>,
     pub(crate) throttle: Throttle,
+    pub(crate) turns: Turns,
     is_stopping: AtomicBool,
 }
 
@@ -45,6 +46,7 @@ impl Shared {
             connections: AtomicUsize::new(0),
             knocking: Mutex::default(),
             throttle: Throttle::default(),
+            turns: Turns::default(),
             is_stopping: AtomicBool::new(false),
         }
     }

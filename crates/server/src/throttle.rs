@@ -1,8 +1,10 @@
-//! Slows down who guesses passwords: each failed login of an address is answered later than the one before.
+//! Slows down who guesses passwords: each failed login of an address is answered later than the one before, and one password
+//! is checked at a time, of each address in turn. A check takes 64 MB and a part of a second, so many at once would keep
+//! everybody else waiting.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The least time that a refusal takes.
@@ -47,9 +49,46 @@ impl Throttle {
     }
 }
 
+/// The turn of an address.
+type Turn = Arc<tokio::sync::Mutex<()>>;
+
+/// Whose password is checked next. Who waits is served in the order of coming, as the locks of Tokio are.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    of_address: Mutex<HashMap<Option<IpAddr>, Turn>>,
+    /// Held while a password is checked, after the turn of its address.
+    pub(crate) check: tokio::sync::Mutex<()>,
+}
+
+impl Turns {
+    /// The turn of an address, to be held while its password waits and is checked.
+    pub(crate) fn of(&self, address: Option<IpAddr>) -> Turn {
+        let mut turns = self
+            .of_address
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        Arc::clone(turns.entry(address).or_default())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_has_one_turn_while_somebody_holds_it_and_none_is_kept_after() {
+        let turns = Turns::default();
+        let one = Some(IpAddr::from([192, 0, 2, 1]));
+        let turn = turns.of(one);
+        let held = turn.try_lock().unwrap();
+        assert!(turns.of(one).try_lock().is_err(), "the same address");
+        assert!(turns.of(None).try_lock().is_ok(), "another one");
+        drop(held);
+        drop(turn);
+        assert!(turns.of(None).try_lock().is_ok());
+        assert_eq!(turns.of_address.lock().unwrap().len(), 1);
+    }
 
     #[test]
     fn each_failure_waits_longer_until_a_success_or_a_pause() {

@@ -80,25 +80,83 @@ impl Logins {
         }
     }
 
-    /// Who this is; an error says why nobody is let in, for the log.
-    fn admit(&self, instance: &Instance, name: &str, password: &str) -> Result<Principal, String> {
+    /// Who this is, if the password was right lately; `None` if it is to be checked.
+    fn known(&self, instance: &Instance, name: &str, password: &str) -> Option<Checked> {
         let catalog = instance.catalog();
-        let digest = self.digest(name, password);
-        let now = Instant::now();
-        let login = catalog.login(name).map_err(|error| error.to_string())?;
-        let hash = login.map(|login| login.password_hash);
-        if hash.is_some() && self.remembered(&digest, now) == hash {
-            // One that is disabled is none.
-            let found = Principal::of_login(catalog, name).map_err(|error| error.to_string())?;
-            return found.ok_or_else(|| "the login is disabled".to_owned());
+        let login = match catalog.login(name) {
+            Ok(login) => login?,
+            Err(error) => return Some(Err(error.to_string())),
+        };
+        let remembered = self.remembered(&self.digest(name, password), Instant::now());
+        if remembered? != login.password_hash {
+            return None;
         }
+        // One that is disabled is none.
+        let found = Principal::of_login(catalog, name).map_err(|error| error.to_string());
+        Some(found.and_then(|found| found.ok_or_else(|| "the login is disabled".to_owned())))
+    }
+
+    /// Checks the password, which takes its time.
+    fn check(&self, instance: &Instance, name: &str, password: &str) -> Checked {
+        let catalog = instance.catalog();
+        let login = catalog.login(name).map_err(|error| error.to_string())?;
         let principal =
             authenticate(catalog, name, password).map_err(|refusal| refusal.to_string())?;
-        if let Some(hash) = hash {
-            self.remember(digest, hash, now);
+        if let Some(login) = login {
+            let digest = self.digest(name, password);
+            self.remember(digest, login.password_hash, Instant::now());
         }
         Ok(principal)
     }
+}
+
+/// Who this is, or why nobody is let in, for the log.
+type Checked = Result<Principal, String>;
+
+/// Runs `ask` where it may wait for the catalog.
+async fn aside<T: Send + 'static>(
+    web: &Arc<Web>,
+    (name, password): &(String, String),
+    ask: fn(&Logins, &Instance, &str, &str) -> T,
+) -> Result<T, String> {
+    let (web, name, password) = (Arc::clone(web), name.clone(), password.clone());
+    let asked = tokio::task::spawn_blocking(move || {
+        let instance = web.shared.instance().map_err(|error| error.to_string())?;
+        Ok(ask(&web.logins, &instance, &name, &password))
+    });
+    asked.await.unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// Who a visitor is. Passwords that were right lately wait for nobody; of the others one is checked at a time, and the next one
+/// of an address waits until the failure before it has been answered.
+async fn admitted(
+    web: &Arc<Web>,
+    visitor: Visitor,
+    credentials: &(String, String),
+) -> Result<Principal, String> {
+    if let Some(known) = aside(web, credentials, Logins::known).await? {
+        return known;
+    }
+    let peer = Some(visitor.peer);
+    let turns = &web.shared.turns;
+    let turn = turns.of(peer);
+    let held = turn.lock().await;
+    // The request before it may have brought the same password.
+    if let Some(known) = aside(web, credentials, Logins::known).await? {
+        return known;
+    }
+    let checking = turns.check.lock().await;
+    let checked = aside(web, credentials, Logins::check).await;
+    let checked = checked.unwrap_or_else(Err);
+    drop(checking);
+    match &checked {
+        Ok(_) => web.shared.throttle.succeeded(peer),
+        Err(_) => {
+            tokio::time::sleep(web.shared.throttle.failed(peer, Instant::now())).await;
+        }
+    }
+    drop(held);
+    checked
 }
 
 /// The name and password of a request.
@@ -120,30 +178,19 @@ pub(super) async fn refusal(
     visitor: Visitor,
     headers: &HeaderMap,
 ) -> Option<Response> {
-    let Some((name, password)) = credentials(headers) else {
+    let Some(credentials) = credentials(headers) else {
         return Some(unauthorized());
     };
-    let (own, login) = (Arc::clone(web), name.clone());
-    let checked = tokio::task::spawn_blocking(move || {
-        let instance = own.shared.instance().map_err(|error| error.to_string())?;
-        own.logins.admit(&instance, &login, &password)
-    });
-    let checked = checked.await.unwrap_or_else(|error| Err(error.to_string()));
-    let throttle = &web.shared.throttle;
-    match checked {
-        Ok(principal) => {
-            throttle.succeeded(Some(visitor.peer));
-            (!principal.may_read_history()).then(|| {
-                refuse(
-                    StatusCode::FORBIDDEN,
-                    "this login may not read the history: it needs the role history_reader",
-                )
-            })
-        }
+    match admitted(web, visitor, &credentials).await {
+        Ok(principal) => (!principal.may_read_history()).then(|| {
+            refuse(
+                StatusCode::FORBIDDEN,
+                "this login may not read the history: it needs the role history_reader",
+            )
+        }),
         Err(reason) => {
-            tracing::warn!(peer = %visitor.peer, login = name, reason, "a login of the page failed");
-            let wait = throttle.failed(Some(visitor.peer), Instant::now());
-            tokio::time::sleep(wait).await;
+            let (peer, login) = (visitor.peer, credentials.0);
+            tracing::warn!(%peer, login, reason, "a login of the page failed");
             Some(unauthorized())
         }
     }

@@ -51,7 +51,7 @@ pub(crate) fn log_in(
         wire.write(&out)
     };
     let peer = wire.socket().peer();
-    let principal = match admitted(wire.socket(), &login, &instance) {
+    let principal = match admitted(wire.socket(), &login, &instance, context) {
         Ok(principal) => principal,
         Err((message, reason)) => {
             std::thread::sleep(context.throttle.failed(peer, Instant::now()));
@@ -108,6 +108,7 @@ fn admitted(
     socket: &Socket,
     login: &Login,
     instance: &Instance,
+    context: &Context,
 ) -> Result<Principal, (Message, String)> {
     if login.proof != Proof::Password {
         let reason = "integrated and federated logins are not supported";
@@ -124,6 +125,9 @@ fn admitted(
         };
         return Ok(Principal::administrator(user));
     }
+    let turn = context.turns.of(socket.peer());
+    let _turn = turn.blocking_lock();
+    let _check = context.turns.check.blocking_lock();
     let password = login.password.reveal();
     authenticate(instance.catalog(), &login.user, password).map_err(|refusal| {
         let reason = format!("{refusal} (state {})", refusal.state());
