@@ -71,7 +71,7 @@ fn main() {
     }
 }
 
-/// Runs this script anew when `nasm` changes or, where it is absent, when something is installed in a folder of the path.
+/// Runs this script again when `nasm` changes or, where it is absent, when something is installed in a folder of the path.
 fn watch_assembler() {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = env::split_paths(&path)

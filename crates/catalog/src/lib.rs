@@ -14,6 +14,7 @@
 //! | [`Provenance`] | which backups are of one database |
 //! | [`EarlierBackups`] | what a new backup must not seem older than |
 //! | [`FailureRecord`], [`Depth`] | failed backups, verified sets |
+//! | [`DrillRecord`] | the ledger of restores that were made as proofs |
 //! | [`KnownDamage`] | the databases that are known to be damaged |
 //! | [`Drive`] | settings: folders mapped to drive letters, folders for restores, folders of remote sessions |
 //! | [`LoginRecord`] | logins, and their server roles |
@@ -42,6 +43,7 @@ mod copy;
 mod damage;
 mod database;
 mod device;
+mod drill;
 mod earlier;
 mod encryptor;
 mod error;
@@ -73,6 +75,7 @@ pub use database::{
     Base, DatabaseRecord, DatabaseState, FIRST_USER_DATABASE_ID, FileRecord, Origin,
 };
 pub use device::BackupDevice;
+pub use drill::DrillRecord;
 pub use earlier::EarlierBackups;
 pub use error::Error;
 pub use forget::Forgotten;

@@ -4,7 +4,7 @@
 //! upper-case text; dates as `YYYY-MM-DD hh:mm:ss`, local time.
 
 /// The version of the layout, stored in SQLite's `user_version`; 0 is a new catalog.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// The first layout, and what each later version adds to it, by the version that has it.
 pub(crate) const LAYOUTS: &[(u32, &str)] = &[
@@ -13,6 +13,7 @@ pub(crate) const LAYOUTS: &[(u32, &str)] = &[
         2,
         concat!(include_str!("logins.sql"), include_str!("agent/agent.sql")),
     ),
+    (3, include_str!("drill.sql")),
 ];
 
 #[cfg(test)]
@@ -25,7 +26,7 @@ mod tests {
     use super::*;
 
     /// Of the layouts up to [`VERSION`].
-    const CHECKSUM: u64 = 0xFDE4_250A_7866_4661;
+    const CHECKSUM: u64 = 0x50BC_AED3_B9BC_6C68;
 
     fn all() -> String {
         LAYOUTS.iter().map(|(_, text)| *text).collect()

@@ -18,6 +18,7 @@ mod written;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use windlass_base::Lsn;
 use windlass_base::size::parse_bytes;
 use windlass_base::word::{Depth, Goal};
 use windlass_instance::RestorePolicy;
@@ -258,23 +259,37 @@ pub(crate) struct RunArguments {
     pub(crate) tsql: bool,
 }
 
-fn parse_time(text: &str) -> Result<u64, String> {
-    windlass_base::time_of_text(text)
-        .ok_or_else(|| "a time such as '2026-11-24 10:15:00.5' or 2026-11-24T09:15:00Z".to_owned())
+/// A point in the history of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Point {
+    /// Microseconds since 1970, UTC.
+    Time(u64),
+    /// The state after the commit with this record.
+    Lsn(Lsn),
+}
+
+fn parse_point(text: &str) -> Result<Point, String> {
+    let lsn = text.strip_prefix("lsn:").and_then(|lsn| lsn.parse().ok());
+    let time = windlass_base::time_of_text(text).map(Point::Time);
+    lsn.map(Point::Lsn).or(time).ok_or_else(|| {
+        "a time such as '2026-11-24 10:15:00.5' or 2026-11-24T09:15:00Z, or lsn:N".to_owned()
+    })
 }
 
 const RESTORE_NOTES: &str = "\
 Without --set, the newest state on the media is restored: the newest full backup, then the newest
-differential based on it, then the log backups that follow. The command reports which sets it uses, which it skips, and why. The files may
-belong to several media sets. With --no-recovery, only the newest full backup is restored; the next
-restore to the same target then applies the newest differential based on it.";
+differential based on it, then the log backups that follow. With --at, a state before the moment, then the log
+backups up to the first that reaches it. The command reports which sets it uses, which it skips, and why. The files may
+belong to several media sets; of a folder, all media in it are meant. With --no-recovery, only the newest full backup is
+restored; the next restore to the same target then applies the newest differential based on it.";
 
 /// `windlass restore`
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
 #[derive(Debug, Args)]
 #[command(after_help = RESTORE_NOTES)]
 pub(crate) struct RestoreArguments {
-    /// Backup files or s3:// URLs, all stripes in any order; omit to finish a sequence of --no-recovery restores
+    /// Backup files, folders of them or s3:// URLs, all stripes in any order; omit to finish a sequence of --no-recovery
+    /// restores
     pub(crate) media: Vec<String>,
     /// Target file
     #[arg(long, value_name = "FILE")]
@@ -322,10 +337,10 @@ pub(crate) struct RestoreArguments {
     /// Apply what windlass follow has spooled since the backup
     #[arg(long, value_name = "DIR", conflicts_with_all = ["no_recovery", "dry_run", "tsql"])]
     pub(crate) follow: Option<PathBuf>,
-    /// Stop at the last captured moment that is not later: '2026-11-24 10:15:00.5', local time unless it has an
-    /// offset [default: the latest]
-    #[arg(long, value_name = "TIME", requires = "follow", value_parser = parse_time)]
-    pub(crate) at: Option<u64>,
+    /// Restore the state at a moment: '2026-11-24 10:15:00.5', local time unless it has an offset, or lsn:N, after the
+    /// commit with this record. From log backups, or with --follow the last captured moment that is not later
+    #[arg(long, value_name = "TIME|lsn:N", conflicts_with_all = ["set", "no_recovery"], value_parser = parse_point)]
+    pub(crate) at: Option<Point>,
     /// Stop at a captured commit, by its number in the spool
     #[arg(long, value_name = "N", requires = "follow", conflicts_with = "at")]
     pub(crate) at_commit: Option<u64>,

@@ -465,6 +465,12 @@ messages! {
     50222, 16, agent_option_not_supported(parameter, reason), "{parameter} is not supported: {reason}.";
     50223, 16, agent_runs_already(folder), "The jobs of the instance in {folder} are run by another process. Stop it first: only one may run them.";
     50224, 16, agent_not_started(folder, reason), "The jobs of the instance in {folder} cannot be run: {reason}";
+    50290, 16, moment_not_reached(moment, reason), "No backups lead to {moment}: {reason}. Nothing was restored.";
+    50291, 16, no_media_in_folder(folder), "There are no backups in '{folder}'; subfolders are not searched.";
+    50292, 16, drill_needs_space(database, needed, most), "'{database}' takes {needed} bytes when it is restored, more than the {most} that the drill may use (--space).";
+    50293, 16, drill_without_backups(database), "No backup of '{database}' that the history knows is still there. Name its backups, or the folder that has them, with --from.";
+    50294, 16, drill_answered_no(answer), "The query was answered with '{answer}': the first value of its first row must be neither missing, NULL, 0 nor empty.";
+    50295, 16, drill_needs_own_media(database), "'{database}' is on media of SQL Server, whose databases cannot be opened here, so a drill proves nothing. windlass verify reads such media, windlass extract their tables.";
 }
 
 // What statements report besides SQL Server's messages.
@@ -515,6 +521,7 @@ texts! {
     memory_at_next_opening(), "'max server memory (MB)', the size of the page engine's buffer pool, takes effect the next time the instance is opened.";
     more_findings(more, or_more), "... and {more}{or_more} more findings.";
     more_pages(more), "... and {more} more pages.";
+    more_files_left_out(count), "Left out: {count} more files that may be media.";
     more_sets(more), "... and {more} more backup sets.";
     needed_base(expected, found), "The differential needs the full backup with BackupSetGUID {expected} (RESTORE HEADERONLY). The database was restored last from {found}.";
     not_checked(what), "Not checked: {what}.";

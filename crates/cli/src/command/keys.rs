@@ -42,7 +42,7 @@ pub(super) fn recipients(
 }
 
 /// The keys for reading a backup.
-pub(super) fn ring(arguments: &KeyArguments) -> Result<KeyRing, Message> {
+pub(crate) fn ring(arguments: &KeyArguments) -> Result<KeyRing, Message> {
     let mut ring = KeyRing::default();
     let password = match &arguments.key_password_file {
         Some(path) => Some(passphrase(path)?),

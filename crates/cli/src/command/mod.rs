@@ -7,7 +7,7 @@ pub(crate) mod follow;
 pub(crate) mod import_export;
 pub(crate) mod inspect;
 pub(crate) mod install;
-mod keys;
+pub(crate) mod keys;
 mod measuring;
 pub(crate) mod prompt;
 pub(crate) mod rekey;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use windlass_base::message::table;
 use windlass_instance::operation::{
-    FollowedRestore, MediaOptions, NewestRequest, Recovery, RestoreKind, RestoreOptions, Sequence,
-    Stop,
+    Aim, FollowedRestore, MediaOptions, NewestRequest, Recovery, RestoreKind, RestoreOptions,
+    Sequence, Stop, StopAt,
 };
 use windlass_instance::tsql::print;
 use windlass_instance::{Failure, Session, logical_name};
@@ -16,7 +16,7 @@ use super::{
     Outcome, absolute, disks, engine_elsewhere, io_method_refused, keys, misused, refused,
     reported, run_served, session_for,
 };
-use crate::args::{Common, RestoreArguments};
+use crate::args::{Common, Point, RestoreArguments};
 use crate::output::{Console, Layout};
 
 /// Runs the command.
@@ -24,6 +24,14 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     let has_target = arguments.to.is_some() || !arguments.moves.is_empty();
     if !has_target && arguments.database.is_none() {
         return misused("no target: give --to FILE, or --database NAME of the instance");
+    }
+    if arguments.at.is_some() && arguments.media.is_empty() && arguments.follow.is_none() {
+        return misused("--at needs the backups that lead there, or --follow");
+    }
+    if arguments.follow.is_some() && matches!(arguments.at, Some(Point::Lsn(_))) {
+        return misused(
+            "--at lsn:N is for log backups; with --follow give a time, or --at-commit N",
+        );
     }
     if let Some(outcome) = io_method_refused(arguments.tuning.io) {
         return outcome;
@@ -110,6 +118,7 @@ fn options(arguments: &RestoreArguments, common: &Common) -> RestoreOptions {
             .map(|(logical, path)| (logical.clone(), absolute(std::path::Path::new(path))))
             .collect(),
         target: arguments.to.clone(),
+        stop: stop(arguments),
         needs_target: true,
         is_unregistered: arguments.database.is_none(),
         replaces: arguments.replace,
@@ -133,14 +142,23 @@ fn options(arguments: &RestoreArguments, common: &Common) -> RestoreOptions {
     }
 }
 
+/// Where log backups stop; a follower's spool has moments of its own.
+fn stop(arguments: &RestoreArguments) -> StopAt {
+    match arguments.at.filter(|_| arguments.follow.is_none()) {
+        None => StopAt::End,
+        Some(Point::Time(time_us)) => StopAt::Time(time_us / 1000),
+        Some(Point::Lsn(lsn)) => StopAt::Lsn(lsn),
+    }
+}
+
 /// The step that applies a follower's spool, if that is wanted; the steps before it leave the database restoring.
 fn followed(arguments: &RestoreArguments, options: &mut RestoreOptions) -> Option<RestoreOptions> {
     let folder = arguments.follow.clone()?;
     options.recovery = Recovery::NoRecovery;
     let stop = match (arguments.at, arguments.at_commit) {
-        (Some(time), _) => Stop::Time(time),
-        (None, Some(commit)) => Stop::Commit(commit),
-        (None, None) => Stop::Latest,
+        (Some(Point::Time(time)), _) => Stop::Time(time),
+        (_, Some(commit)) => Stop::Commit(commit),
+        (_, None) => Stop::Latest,
     };
     Some(RestoreOptions {
         media: MediaOptions::default(),
@@ -196,6 +214,10 @@ fn steps(
         name,
         target: arguments.to.as_deref(),
         leaves_open: arguments.no_recovery,
+        aim: match options.stop {
+            StopAt::End => Aim::Newest,
+            stop => Aim::At(stop),
+        },
     };
     let newest = reported(session.newest(&options.media, &request), console)?;
     for note in newest.notes {

@@ -11,12 +11,14 @@
 //! | `sqlbackup`, `copies` | the dialect of SQL Backup, and its copy queue |
 //! | [`metrics`] | a text file for Prometheus |
 //! | `check` | the state of all backups, for monitoring systems |
+//! | `drill` | proves by restores that databases can be restored |
 //! | `doctor` | checks a set-up and reports problems |
 //! | `generate` | completions and manual pages |
 
 mod check;
 mod copies;
 mod doctor;
+mod drill;
 mod expire;
 mod generate;
 mod history;
@@ -61,6 +63,8 @@ pub(crate) enum Command {
     Metrics(MetricsArguments),
     /// Check that every database can be restored to a recent enough state (Nagios plugin)
     Check(check::CheckArguments),
+    /// Prove that databases can be restored: restore each to a scratch folder, check it, delete it
+    Drill(drill::DrillArguments),
     /// Check the set-up and report problems
     Doctor,
     /// Print shell completions
@@ -267,6 +271,7 @@ pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Out
         Command::Config(arguments) => settings::show(settings, arguments.effective, common),
         Command::Metrics(arguments) => metrics::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
+        Command::Drill(arguments) => drill::run(&arguments, common),
         Command::Doctor => doctor::run(common, settings),
         Command::Completions(arguments) => generate::completions(arguments.shell),
         Command::Man(arguments) => generate::man(&arguments.folder),

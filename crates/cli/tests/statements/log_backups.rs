@@ -19,19 +19,19 @@ USE master
 
 const MOVE: &str = "MOVE 'Shop' TO 'D:\\copy.mdf', MOVE 'Shop_log' TO 'D:\\copy.ldf'";
 
-fn insert(place: &Place, number: u32) {
+pub(crate) fn insert(place: &Place, number: u32) {
     succeed(
         place,
         &format!("USE Shop\nGO\nINSERT INTO t VALUES ({number})"),
     );
 }
 
-fn back_up_log(place: &Place, file: &str) {
+pub(crate) fn back_up_log(place: &Place, file: &str) {
     succeed(place, &format!("BACKUP LOG Shop TO DISK = 'D:\\{file}'"));
 }
 
 /// A full backup, and log backups of one more row each.
-fn chain(place: &Place, logs: u32) {
+pub(crate) fn chain(place: &Place, logs: u32) {
     succeed(
         place,
         &format!("{MAKE}\nBACKUP DATABASE Shop TO DISK = 'D:\\full.bak'"),
@@ -55,7 +55,7 @@ fn restore_full(place: &Place) {
     );
 }
 
-fn last(place: &Place, database: &str) -> Json {
+pub(crate) fn last(place: &Place, database: &str) -> Json {
     let run = succeed(
         place,
         &format!("USE {database}\nGO\nSELECT max(n) AS n FROM t\nPRAGMA integrity_check"),

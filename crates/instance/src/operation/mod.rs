@@ -12,6 +12,7 @@
 //! | `verify` | [`VerifyOptions`]: reads a set entirely |
 //! | `inspect` | [`Inspect`]: headers, files and label of media |
 //! | `expire` | retention on folders |
+//! | `drill/` | [`DrillOptions`]: proof by a restore |
 //! | `follow` | follows a SQLite database into a spool |
 //! | `integrity` | SQLite's own check of a database |
 //! | `media`, `sql_server` | media to read: those of Windlass and of SQL Server |
@@ -31,6 +32,7 @@ pub(crate) mod backup;
 mod columns;
 pub(crate) mod database;
 mod device;
+mod drill;
 mod expire;
 mod follow;
 pub(crate) mod history;
@@ -59,6 +61,7 @@ pub use backup::{
 pub(crate) use device::addresses;
 pub use device::{DeviceName, is_url, shown};
 use device::{expand, resolve};
+pub use drill::{DrillOptions, DrillOutcome};
 pub use expire::{
     ExpireError, ExpireOptions, ExpireReport, ExpiredMedia, Removal, Trust, VERIFIED_WITHIN_HOURS,
 };
@@ -66,7 +69,7 @@ pub use follow::{FollowOptions, FollowStatus, Following, Listed, Spooled, Stop, 
 pub use inspect::{Inspect, Inspection};
 pub use media::MediaOptions;
 pub use restore::{
-    FollowedRestore, Newest, NewestRequest, RestoreKind, RestoreOptions, RestoreOutcome,
+    Aim, FollowedRestore, Newest, NewestRequest, RestoreKind, RestoreOptions, RestoreOutcome,
     RestorePart, Sequence, Step as RestoreStep,
 };
 pub use unpack::{UnpackOptions, UnpackedFile};

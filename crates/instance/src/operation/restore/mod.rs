@@ -10,15 +10,20 @@
 //! | `parts`, `pages`, `files` | parts of a page engine database |
 //! | `recovery` | brings a database online without another set |
 //! | `registration` | what the instance's catalog knows of the database |
-//! | `newest`, `copies` | which sets give the newest state; several files of one family |
+//! | `newest`, `moment` | which sets give the newest state, and which lead to a moment |
+//! | `ambiguous` | media on which nobody can tell which state is the newest |
+//! | `folder`, `copies` | the media in a folder; several files of one family |
 //! | `sequence` | what restores without recovery have left |
 //!
 //! One flow serves both kinds of databases: a SQLite file is a set with one file.
 
+mod ambiguous;
 mod checks;
 mod copies;
 mod engine;
 mod files;
+mod folder;
+mod moment;
 mod newest;
 mod options;
 mod pages;
@@ -52,7 +57,7 @@ use crate::event_log::Entry;
 use crate::instance::new_record;
 use crate::message_of::loss_messages;
 use crate::{Completed, Failure, Session, Sink};
-pub use newest::{Newest, NewestRequest, Step};
+pub use newest::{Aim, Newest, NewestRequest, Step};
 use options::settle;
 pub use options::{FollowedRestore, RestoreKind, RestoreOptions};
 pub use parts::RestorePart;
@@ -222,7 +227,9 @@ impl RestoreOperation<'_> {
     fn run(mut self, sink: &mut dyn Sink) -> Result<RestoreOutcome, Failure> {
         self.kind.admit(&self.reader, self.known.as_ref())?;
         self.check_stop()?;
-        if self.reader.is_log() && self.known.is_none() && self.reader.options.target.is_none() {
+        let has_place =
+            self.reader.options.target.is_some() || !self.reader.options.moves.is_empty();
+        if self.reader.is_log() && self.known.is_none() && !has_place {
             return Err(table::restore_cannot_create(self.reader.name).into());
         }
         let own = self.own_files()?;

@@ -7,19 +7,18 @@ use std::path::Path;
 
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
-use windlass_catalog::provenance::databases;
-use windlass_catalog::{PastBackup, Provenance};
+use windlass_catalog::PastBackup;
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::MediaSet;
+use windlass_source::engine::StopAt;
 
+use super::folder::{Unfolded, unfolded};
 use super::{Sequence, copies};
-use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer, rivals};
+use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer};
 use crate::operation::history::{self, physical_name};
 use crate::operation::media::MediaOptions;
 use crate::operation::{DeviceName, sql_server};
-use crate::provenance::of_set;
-use crate::retention::Now;
 use crate::{Failure, Session, presence};
 
 /// Maximum number of left-out sets listed individually.
@@ -42,6 +41,18 @@ pub struct NewestRequest<'a> {
     pub target: Option<&'a Path>,
     /// Whether a differential will follow: then only the full backup is restored.
     pub leaves_open: bool,
+    pub aim: Aim,
+}
+
+/// The state to which backups are to lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aim {
+    /// The newest that they hold.
+    Newest,
+    /// That at a point of the log.
+    At(StopAt),
+    /// Any that they hold: a moment of the log, or the end of a set. Its number chooses one.
+    Any(u64),
 }
 
 #[derive(Debug, Clone)]
@@ -56,26 +67,28 @@ pub struct Step {
 pub struct Newest {
     /// In order.
     pub steps: Vec<Step>,
+    /// Where all of them stop.
+    pub stop: StopAt,
     /// Which sets are used and left out, as messages. Empty if there was no choice.
     pub notes: Vec<Message>,
 }
 
 /// A set, and the index of its media set.
-struct Found {
+pub(super) struct Found {
     media: usize,
-    set: SetConfiguration,
+    pub(super) set: SetConfiguration,
 }
 
-struct Inventory {
+pub(super) struct Inventory {
     devices: Vec<Vec<DeviceAddress>>,
-    found: Vec<Found>,
-    chain: Vec<ChainSet>,
+    pub(super) found: Vec<Found>,
+    pub(super) chain: Vec<ChainSet>,
     /// Devices with damage behind their complete sets, where a newer one may be, and the damage.
     damage: Vec<(String, String)>,
     /// Media whose header is all that can be read.
     without_sets: Vec<DeviceAddress>,
-    /// Copies of others, which are not needed.
-    copies: Vec<Message>,
+    /// Files that are not used, and copies of others, which are not needed.
+    notes: Vec<Message>,
 }
 
 impl Session {
@@ -89,12 +102,26 @@ impl Session {
         request: &NewestRequest<'_>,
     ) -> Result<Newest, Failure> {
         let devices = media.addresses_of_several(self, Some(request.name))?;
+        self.newest_on(devices, request)
+    }
+
+    /// The same for devices that are resolved, as many as there are.
+    pub(crate) fn newest_on(
+        &mut self,
+        devices: Vec<DeviceAddress>,
+        request: &NewestRequest<'_>,
+    ) -> Result<Newest, Failure> {
         if sql_server::is_backup(&devices) {
             // All devices are restored by one statement.
-            let (steps, notes) = (Vec::new(), Vec::new());
-            return Ok(Newest { steps, notes });
+            return Ok(Newest {
+                steps: Vec::new(),
+                stop: StopAt::End,
+                notes: Vec::new(),
+            });
         }
+        let Unfolded { devices, notes } = unfolded(devices, request.of, request.name)?;
         let mut inventory = Inventory::of(&devices)?;
+        inventory.notes.splice(0..0, notes);
         inventory.note_finished(&self.instance.catalog().past_backups(None)?);
         if let Some(found) = inventory.found.first() {
             let mut sets = inventory.found.iter().map(|found| found.set.source_kind);
@@ -108,7 +135,7 @@ impl Session {
         if let Some(device) = inventory.without_sets.first() {
             return Err(table::medium_without_sets(&device.name).into());
         }
-        if inventory.found.len() == 1 && request.of.is_none() {
+        if inventory.found.len() == 1 && request.of.is_none() && request.aim == Aim::Newest {
             // If something is wrong with it, its restore reports that with SQL Server's messages.
             return Ok(inventory.newest(&[0], Vec::new()));
         }
@@ -138,11 +165,11 @@ impl Inventory {
             chain: Vec::new(),
             damage: Vec::new(),
             without_sets: Vec::new(),
-            copies: Vec::new(),
+            notes: Vec::new(),
         };
         for (media, (media_set, group)) in copies::grouped(devices)?.into_iter().enumerate() {
             let (group, copies) = copies::newest(group);
-            inventory.copies.extend(copies);
+            inventory.notes.extend(copies);
             let opened = MediaSet::open(&group)?;
             let sets = opened.sets();
             let damage = opened.trouble();
@@ -199,6 +226,11 @@ impl Inventory {
         waiting: Option<Guid>,
     ) -> Result<Newest, Failure> {
         let wanted = self.wanted(request)?;
+        match request.aim {
+            Aim::Newest => {}
+            Aim::At(stop) => return self.leading_to(stop, &wanted),
+            Aim::Any(chance) => return self.any(chance, &wanted),
+        }
         let is_wanted = |index: usize| wanted.contains(&index);
         let chains = Chains::of(&self.chain);
         let allowed: Vec<Guid> = wanted
@@ -287,72 +319,6 @@ impl Inventory {
         Ok(meant)
     }
 
-    /// The newest by its date is not the newest state if its clock was wrong.
-    fn refuse_future(&self, meant: &[usize]) -> Result<(), Failure> {
-        let now = Now::here().utc;
-        let is_future = |index: &&usize| {
-            let times = self.chain[**index].times;
-            times.is_some_and(|times| times.is_future(now))
-        };
-        let Some(future) = meant.iter().find(is_future) else {
-            return Ok(());
-        };
-        if meant.iter().all(|index| is_future(&index)) {
-            return Ok(());
-        }
-        let set = &self.found[*future].set;
-        let started = set.started.map_or_else(String::new, |at| at.to_string());
-        let held = format!("set {} of '{}'", set.position, set.database);
-        Err(table::set_dated_in_future(held, started).into())
-    }
-
-    /// Where dates and log contradict each other, nobody knows which state is the newest.
-    fn refuse_rivals(&self, meant: &[usize]) -> Result<(), Failure> {
-        let newest = self.newest_of(meant.iter().copied());
-        let rival = newest.and_then(|newest| rivals(&self.chain, newest, meant).next());
-        let (Some(rival), Some(newest)) = (rival, newest) else {
-            return Ok(());
-        };
-        let (one, other) = (self.name_of(rival), self.name_of(newest));
-        Err(table::order_contradicted(one, other).into())
-    }
-
-    /// Several databases can have one name: the newest state of one must not pass for that of another. A full backup
-    /// that is only named as the base of another one's differential is none of its own.
-    fn refuse_strangers(&self, name: &str, meant: &[usize]) -> Result<(), Failure> {
-        let of: Vec<Provenance> = meant
-            .iter()
-            .map(|index| of_set(&self.found[*index].set))
-            .collect();
-        let groups = databases(&of);
-        let is_base = |index: usize, own: &[usize]| {
-            let mut others = (0..meant.len()).filter(|other| !own.contains(other));
-            let set = &self.chain[meant[index]];
-            others.any(|other| set.is_base_of(&self.chain[meant[other]]))
-        };
-        let own = groups
-            .iter()
-            .filter(|own| !own.iter().all(|index| is_base(*index, own)));
-        let own: Vec<&Vec<usize>> = own.collect();
-        if own.len() < 2 {
-            return Ok(());
-        }
-        let held = own.into_iter().map(|own| {
-            let last = &of[own[own.len() - 1]];
-            let (path, machine, file) = (&last.path, &last.machine, last.file());
-            let positions = own
-                .iter()
-                .map(|index| self.found[meant[*index]].set.position);
-            let positions: Vec<String> = positions.map(|position| position.to_string()).collect();
-            format!(
-                "'{path}' on {machine}, {file} (set {})",
-                positions.join(", ")
-            )
-        });
-        let held: Vec<String> = held.collect();
-        Err(table::several_of_one_name(name, held.join(", ")).into())
-    }
-
     fn held(&self, names: &[&str]) -> String {
         let held = names.iter().map(|name| {
             let positions: Vec<String> = self
@@ -366,7 +332,7 @@ impl Inventory {
         held.collect::<Vec<_>>().join(", ")
     }
 
-    fn newest_of(&self, sets: impl Iterator<Item = usize>) -> Option<usize> {
+    pub(super) fn newest_of(&self, sets: impl Iterator<Item = usize>) -> Option<usize> {
         sets.reduce(
             |one, other| match is_newer(&self.chain[other], &self.chain[one]) {
                 true => other,
@@ -417,7 +383,7 @@ impl Inventory {
         }
     }
 
-    fn refusal(&self, chains: &Chains<'_>, wanted: &[usize]) -> Failure {
+    pub(super) fn refusal(&self, chains: &Chains<'_>, wanted: &[usize]) -> Failure {
         let reasons: Vec<String> = wanted
             .iter()
             .take(LEFT_OUT_REPORTED)
@@ -429,7 +395,7 @@ impl Inventory {
         table::nothing_restorable(reasons.join("; ")).into()
     }
 
-    fn newest(&self, steps: &[usize], notes: Vec<Message>) -> Newest {
+    pub(super) fn newest(&self, steps: &[usize], notes: Vec<Message>) -> Newest {
         let step = |index: &usize| {
             let found = &self.found[*index];
             let devices = self.devices[found.media].iter();
@@ -442,12 +408,18 @@ impl Inventory {
         };
         Newest {
             steps: steps.iter().map(step).collect(),
-            notes: self.copies.iter().cloned().chain(notes).collect(),
+            stop: StopAt::End,
+            notes: self.notes.iter().cloned().chain(notes).collect(),
         }
     }
 
     /// Reports which sets are used and which are left out.
-    fn reported(&self, steps: &[usize], why: &str, left_out: &[(usize, String)]) -> Vec<Message> {
+    pub(super) fn reported(
+        &self,
+        steps: &[usize],
+        why: &str,
+        left_out: &[(usize, String)],
+    ) -> Vec<Message> {
         let mut notes = Vec::new();
         if self.found.len() == steps.len() {
             return notes;
@@ -464,7 +436,7 @@ impl Inventory {
         notes
     }
 
-    fn name_of(&self, index: usize) -> String {
+    pub(super) fn name_of(&self, index: usize) -> String {
         let found = &self.found[index];
         let set = &found.set;
         let kind = match set.set_type {

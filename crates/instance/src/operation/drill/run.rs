@@ -1,0 +1,278 @@
+//! Runs a drill, and enters it in the ledger.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use windlass_base::message::table;
+use windlass_base::{Moment, local_of_unix_ms};
+use windlass_catalog::DrillRecord;
+use windlass_device::DeviceAddress;
+use windlass_media::{SetConfiguration, SetType, SourceKind};
+use windlass_source::Recovery;
+use windlass_source::engine::{StopAt, describe};
+
+use super::proof::{Proof, Restored};
+use super::scratch::Scratch;
+use super::{DrillOptions, DrillOutcome};
+use crate::operation::device;
+use crate::operation::media::MediaOptions;
+use crate::operation::restore::{Newest, NewestRequest, RestoreKind, RestoreOptions, Step};
+use crate::{Failure, Session, Silent, Sink, presence};
+
+impl Session {
+    /// Restores a database from its backups to a scratch folder, checks it, and deletes it. The result enters the ledger.
+    ///
+    /// # Errors
+    /// Why it is not proven that the database can be restored.
+    pub fn drill(
+        &mut self,
+        database: &str,
+        options: &DrillOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<DrillOutcome, Failure> {
+        let began = Moment::now().0;
+        let mut outcome = DrillOutcome {
+            sets: Vec::new(),
+            restored_to: None,
+            database_bytes: 0,
+            restore: None,
+            check: None,
+            answer: None,
+            kept: None,
+        };
+        let result = attempt(self, database, options, &mut outcome, sink);
+        if !self.is_rehearsal() && !self.is_cancelled() {
+            record(
+                self,
+                database,
+                began,
+                options,
+                &outcome,
+                result.as_ref().err(),
+            );
+        }
+        result.map(|()| outcome)
+    }
+}
+
+fn attempt(
+    session: &mut Session,
+    database: &str,
+    options: &DrillOptions,
+    outcome: &mut DrillOutcome,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let begun = Instant::now();
+    // No restore of a database of that name waits for its end.
+    let name = format!("{database} (drill)");
+    let plan = plan(session, database, &name, options)?;
+    for note in &plan.notes {
+        sink.message(note.clone());
+    }
+    let Some(last) = plan.steps.last() else {
+        return Err(table::drill_needs_own_media(database).into());
+    };
+    outcome.sets = plan.steps.iter().map(named).collect();
+    outcome.restored_to = state_of(&plan, &last.set);
+    outcome.database_bytes = bytes_of(&last.set);
+    if let Some(most) = options.space_bytes_max
+        && outcome.database_bytes > most
+    {
+        return Err(table::drill_needs_space(database, outcome.database_bytes, most).into());
+    }
+    if session.is_rehearsal() {
+        return Ok(());
+    }
+    let scratch = Scratch::begin(&options.scratch)?;
+    let count = plan.steps.len();
+    for (step, index) in plan.steps.iter().zip(1..) {
+        let recovery = match index == count {
+            true => Recovery::Recovery,
+            false => Recovery::NoRecovery,
+        };
+        let restore = restore_of(step, plan.stop, recovery, scratch.path(), options);
+        session.restore(&name, &restore, &mut Silent)?;
+    }
+    let mut proof = Proof::open(database, restored(scratch.path()))?;
+    outcome.restore = Some(begun.elapsed());
+    outcome.check = Some(proof.check(options.depth)?);
+    if let Some(query) = &options.query {
+        outcome.answer = Some(proof.ask(query)?);
+    }
+    proof.close()?;
+    match options.keeps_files {
+        true => outcome.kept = Some(scratch.keep()),
+        false => scratch.end()?,
+    }
+    Ok(())
+}
+
+/// The sets to restore, from the media of the options or those of the history.
+fn plan(
+    session: &mut Session,
+    database: &str,
+    name: &str,
+    options: &DrillOptions,
+) -> Result<Newest, Failure> {
+    let devices = match options.media.as_slice() {
+        [] => of_history(session, database)?,
+        media => {
+            let tags = session.instance.tags();
+            device::resolve_several(session, media, &tags)?
+        }
+    };
+    let request = NewestRequest {
+        of: Some(database),
+        name,
+        target: None,
+        leaves_open: false,
+        aim: options.aim,
+    };
+    session.newest_on(devices, &request)
+}
+
+/// The media of a database that the history knows and that are still there.
+fn of_history(session: &Session, database: &str) -> Result<Vec<DeviceAddress>, Failure> {
+    let past = session.instance.catalog().past_backups(Some(database))?;
+    let past = past.into_iter().filter(|backup| !backup.is_overwritten);
+    let mut names: Vec<String> = past
+        .flat_map(|backup| backup.media)
+        .map(|medium| medium.device)
+        .collect();
+    names.sort();
+    names.dedup();
+    let mut devices = Vec::new();
+    for name in names {
+        let is_file = Path::new(&name).is_absolute();
+        if !is_file || presence::length(&name).is_some() {
+            let named = [device::DeviceName::physical(name)];
+            devices.extend(device::addresses(
+                session,
+                &named,
+                &session.instance.tags(),
+            )?);
+        }
+    }
+    match devices.is_empty() {
+        true => Err(table::drill_without_backups(database).into()),
+        false => Ok(devices),
+    }
+}
+
+fn restore_of(
+    step: &Step,
+    stop: StopAt,
+    recovery: Recovery,
+    folder: &Path,
+    options: &DrillOptions,
+) -> RestoreOptions {
+    RestoreOptions {
+        media: MediaOptions {
+            devices: step.devices.clone(),
+            position: Some(step.position.into()),
+            ..MediaOptions::default()
+        },
+        wants: Some(RestoreKind::of(step.set.set_type)),
+        stop,
+        recovery,
+        target: Some(target(folder)),
+        needs_target: true,
+        is_unregistered: true,
+        signed_by: options.signed_by.clone(),
+        keys: options.keys.clone(),
+        threads: options.threads,
+        io_method: options.io_method,
+        ..RestoreOptions::default()
+    }
+}
+
+/// The first file of the restored database; restores name the others after it.
+fn target(folder: &Path) -> PathBuf {
+    folder.join("drill.db")
+}
+
+/// The files that restores have left in the folder.
+fn restored(folder: &Path) -> Restored {
+    let first = target(folder);
+    let log = Some(windlass_vfs::log_path(&first)).filter(|log| log.exists());
+    let further = (2..=u16::MAX)
+        .map(|number| PathBuf::from(format!("{}.{number}", first.display())))
+        .filter(|path| path.exists());
+    // A SQLite file is one.
+    let further = further.take(if log.is_some() { usize::MAX } else { 0 });
+    Restored {
+        data: std::iter::once(first.clone()).chain(further).collect(),
+        log,
+    }
+}
+
+/// What the files of a database take: all that its newest set names.
+fn bytes_of(set: &SetConfiguration) -> u64 {
+    let engine = (set.source_kind == SourceKind::Engine)
+        .then(|| describe(&set.source_description).ok())
+        .flatten();
+    match engine {
+        Some(description) => {
+            let data = description.data_files().iter().map(|file| file.size);
+            data.fold(description.log_file().size, u64::saturating_add)
+        }
+        None => (set.files.iter().map(|file| file.size_bytes)).fold(0, u64::saturating_add),
+    }
+}
+
+fn named(step: &Step) -> String {
+    let kind = match step.set.set_type {
+        SetType::Full => "full",
+        SetType::Differential => "differential",
+        SetType::Log => "log",
+    };
+    let made = step.set.finished.or(step.set.started);
+    made.map_or_else(|| kind.to_owned(), |made| format!("{kind} {made}"))
+}
+
+/// The time of the state to which the sets lead.
+fn state_of(plan: &Newest, last: &SetConfiguration) -> Option<String> {
+    match plan.stop {
+        StopAt::Time(unix_ms) => return Some(local_of_unix_ms(unix_ms)),
+        StopAt::Lsn(lsn) | StopAt::BeforeLsn(lsn) => return Some(format!("lsn:{lsn}")),
+        StopAt::End => {}
+    }
+    let ended = (last.source_kind == SourceKind::Engine)
+        .then(|| describe(&last.source_description).ok())
+        .flatten()
+        .map(|description| description.ended_ms())
+        .filter(|unix_ms| *unix_ms > 0);
+    ended
+        .map(local_of_unix_ms)
+        .or_else(|| last.started.map(|at| at.to_string()))
+}
+
+fn record(
+    session: &mut Session,
+    database: &str,
+    began: Moment,
+    options: &DrillOptions,
+    outcome: &DrillOutcome,
+    failure: Option<&Failure>,
+) {
+    let mut errors = failure.iter().flat_map(|failure| &failure.messages);
+    let error = errors.find(|message| message.is_error());
+    let depth = options.depth.name().to_owned();
+    let record = DrillRecord {
+        database: database.to_owned(),
+        began,
+        restored_to: outcome.restored_to.clone(),
+        backup_sets: outcome.sets.join(", "),
+        database_bytes: outcome.database_bytes,
+        restore: outcome.restore,
+        check: outcome.check.map(|time| (depth, time)),
+        query: options.query.clone(),
+        answer: outcome.answer.clone(),
+        // A failure always has an error; should it have none, it is no proof all the same.
+        error_number: error.map_or(u32::from(failure.is_some()), |error| error.number),
+        message: error.map(|error| error.text.clone()),
+    };
+    if let Err(error) = session.instance.catalog_mut().record_drill(&record) {
+        tracing::warn!("the drill was not recorded: {error}");
+    }
+}
