@@ -81,7 +81,7 @@ pub use error::Error;
 pub use forget::Forgotten;
 pub use login::{LoginChange, LoginRecord, NewLogin};
 pub use past::{PastBackup, PastMedium};
-pub use procedure::{Existing, StoredProcedure};
+pub use procedure::{Existing, ProcedureText, StoredProcedure};
 pub use provenance::Provenance;
 pub use record::{BackedUp, BackupRecord, FamilyRecord, MediaSetRecord, NamedValues};
 pub use restore_history::{RestoreFileRecord, RestoreRecord, RestoreType};

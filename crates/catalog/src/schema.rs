@@ -13,7 +13,10 @@ pub(crate) const LAYOUTS: &[(u32, &str)] = &[
         2,
         concat!(include_str!("logins.sql"), include_str!("agent/agent.sql")),
     ),
-    (3, include_str!("drill.sql")),
+    (
+        3,
+        concat!(include_str!("drill.sql"), include_str!("agent/remote.sql")),
+    ),
 ];
 
 #[cfg(test)]
@@ -26,7 +29,7 @@ mod tests {
     use super::*;
 
     /// Of the layouts up to [`VERSION`].
-    const CHECKSUM: u64 = 0x50BC_AED3_B9BC_6C68;
+    const CHECKSUM: u64 = 0x46DD_EBFC_FA24_532E;
 
     fn all() -> String {
         LAYOUTS.iter().map(|(_, text)| *text).collect()

@@ -351,6 +351,7 @@ messages! {
     15124, 16, configuration_not_unique(option), "The configuration option '{option}' is not unique.";
     15129, 16, configuration_value_invalid(value, option), "'{value}' is not a valid value for configuration option '{option}'.";
     15151, 16, cannot_find(action, kind, name), "Cannot {action} the {kind} '{name}', because it does not exist or you do not have permission.";
+    15170, 16, login_owns_jobs(count), "This login is the owner of {count} job(s). You must delete or reassign these jobs before the login can be dropped.";
     15208, 16, certificate_file_invalid(), "The certificate, asymmetric key, or private key file is not valid or does not exist; or you do not have permissions for it.";
     15232, 16, certificate_exists(name), "A certificate with name '{name}' already exists or this certificate already has been added to the database.";
     15240, 16, cannot_write_file(path), "Cannot write into file '{path}'. Verify that you have write permissions, that the file path is valid, and that the file does not already exist.";
@@ -471,6 +472,9 @@ messages! {
     50293, 16, drill_without_backups(database), "No backup of '{database}' that the history knows is still there. Name its backups, or the folder that has them, with --from.";
     50294, 16, drill_answered_no(answer), "The query was answered with '{answer}': the first value of its first row must be neither missing, NULL, 0 nor empty.";
     50295, 16, drill_needs_own_media(database), "'{database}' is on media of SQL Server, whose databases cannot be opened here, so a drill proves nothing. windlass verify reads such media, windlass extract their tables.";
+    50296, 16, ship_lacks_log(reached, next), "The log behind LSN {reached} is missing: the next log backup at hand, {next}, begins after it. Bring the backups between, or begin again in another place from a full backup.";
+    50297, 16, ship_needs_log(), "None of these backups is of a database with log backups: shipping applies the log of page engine databases in the recovery model FULL.";
+    50298, 14, job_owner_disabled(owner), "The step was not run: the job's owner, the login '{owner}', is disabled, and the job was made or changed by a remote session.";
 }
 
 // What statements report besides SQL Server's messages.

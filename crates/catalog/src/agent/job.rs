@@ -43,7 +43,34 @@ impl AgentTables<'_> {
             self.delete::<HistoryRecord>(of_job, &[job_id])?;
         }
         self.delete::<JobRecord>(of_job, &[job_id])?;
+        let text = "DELETE FROM own_remote_job WHERE job_id = ?1";
+        self.0.execute(text, [job_id]).doing(DOING)?;
         Ok(())
+    }
+
+    /// How many jobs a login owns.
+    pub fn owned_by(self, login: &str) -> Result<u64, Error> {
+        let text = "SELECT count(*) FROM own_job WHERE owner_login_name = ?1 COLLATE NOCASE";
+        let count: i64 = self
+            .0
+            .query_row(text, [login], |row| row.get(0))
+            .doing(DOING)?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// Notes that a remote session has made the job, or changed its steps.
+    pub fn mark_remote(self, job_id: &str) -> Result<(), Error> {
+        let text = "INSERT OR IGNORE INTO own_remote_job (job_id) VALUES (?1)";
+        self.0.execute(text, [job_id]).doing(DOING)?;
+        Ok(())
+    }
+
+    /// Whether a remote session has made the job, or changed its steps.
+    pub fn is_remote(self, job_id: &str) -> Result<bool, Error> {
+        let text = "SELECT EXISTS (SELECT 1 FROM own_remote_job WHERE job_id = ?1)";
+        self.0
+            .query_row(text, [job_id], |row| row.get(0))
+            .doing(DOING)
     }
 
     /// The steps of a job, in order.

@@ -21,19 +21,7 @@ use crate::output::{Console, Layout};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
-    let has_target = arguments.to.is_some() || !arguments.moves.is_empty();
-    if !has_target && arguments.database.is_none() {
-        return misused("no target: give --to FILE, or --database NAME of the instance");
-    }
-    if arguments.at.is_some() && arguments.media.is_empty() && arguments.follow.is_none() {
-        return misused("--at needs the backups that lead there, or --follow");
-    }
-    if arguments.follow.is_some() && matches!(arguments.at, Some(Point::Lsn(_))) {
-        return misused(
-            "--at lsn:N is for log backups; with --follow give a time, or --at-commit N",
-        );
-    }
-    if let Some(outcome) = io_method_refused(arguments.tuning.io) {
+    if let Some(outcome) = refusal(arguments) {
         return outcome;
     }
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
@@ -84,6 +72,13 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
             }
         }
     }
+    if arguments.at.is_some() && !arguments.run.dry_run {
+        // A log that ends before the moment leaves the database restoring.
+        if let Ok(Sequence::Waits(_) | Sequence::Torn) = sequence(&session, arguments, &name) {
+            left_open(&session, arguments, &name, &mut console);
+            outcome = Outcome::Failed;
+        }
+    }
     match &arguments.to {
         Some(path)
             if arguments.read_only && !arguments.run.dry_run && outcome == Outcome::Succeeded =>
@@ -92,6 +87,27 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         }
         _ => outcome,
     }
+}
+
+/// Why the arguments make no restore.
+fn refusal(arguments: &RestoreArguments) -> Option<Outcome> {
+    let has_target = arguments.to.is_some() || !arguments.moves.is_empty();
+    if !has_target && arguments.database.is_none() {
+        return Some(misused(
+            "no target: give --to FILE, or --database NAME of the instance",
+        ));
+    }
+    if arguments.at.is_some() && arguments.media.is_empty() && arguments.follow.is_none() {
+        return Some(misused(
+            "--at needs the backups that lead there, or --follow",
+        ));
+    }
+    if arguments.follow.is_some() && matches!(arguments.at, Some(Point::Lsn(_))) {
+        return Some(misused(
+            "--at lsn:N is for log backups; with --follow give a time, or --at-commit N",
+        ));
+    }
+    io_method_refused(arguments.tuning.io)
 }
 
 /// The options on the command line, except the keys, whose files are not read.

@@ -12,6 +12,7 @@
 //! | [`metrics`] | a text file for Prometheus |
 //! | `check` | the state of all backups, for monitoring systems |
 //! | `drill` | proves by restores that databases can be restored |
+//! | `ship` | keeps a copy current from log backups |
 //! | `doctor` | checks a set-up and reports problems |
 //! | `generate` | completions and manual pages |
 
@@ -27,6 +28,7 @@ pub(crate) mod metrics;
 mod remains;
 mod report;
 pub(crate) mod settings;
+mod ship;
 mod sqlbackup;
 mod top;
 
@@ -65,6 +67,8 @@ pub(crate) enum Command {
     Check(check::CheckArguments),
     /// Prove that databases can be restored: restore each to a scratch folder, check it, delete it
     Drill(drill::DrillArguments),
+    /// Keep a copy of a database current from its log backups
+    Ship(ship::ShipArguments),
     /// Check the set-up and report problems
     Doctor,
     /// Print shell completions
@@ -272,6 +276,7 @@ pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Out
         Command::Metrics(arguments) => metrics::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Drill(arguments) => drill::run(&arguments, common),
+        Command::Ship(arguments) => ship::run(&arguments, common),
         Command::Doctor => doctor::run(common, settings),
         Command::Completions(arguments) => generate::completions(arguments.shell),
         Command::Man(arguments) => generate::man(&arguments.folder),

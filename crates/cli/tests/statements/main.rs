@@ -72,6 +72,7 @@ mod service;
 mod serving;
 mod serving_hostile;
 mod serving_page;
+mod shipping;
 mod signing;
 mod sqlbackup;
 mod sqlbackup_options;

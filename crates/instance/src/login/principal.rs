@@ -27,6 +27,15 @@ impl Principal {
         }
     }
 
+    /// Who runs what a remote session has made, where no login does: everything is allowed but what decides which files
+    /// remote sessions reach, and files are theirs.
+    pub(crate) fn confined(name: &str) -> Self {
+        Self {
+            is_remote: true,
+            ..Self::administrator(name)
+        }
+    }
+
     /// Who asks a program for a backup of the databases that it has open. The program's other files are its own
     /// business: to open and close a SQLite file there would end the locks of the program's SQLite.
     pub fn guest(name: &str) -> Self {

@@ -13,6 +13,7 @@
 //! | `inspect` | [`Inspect`]: headers, files and label of media |
 //! | `expire` | retention on folders |
 //! | `drill/` | [`DrillOptions`]: proof by a restore |
+//! | `ship` | [`ShipOptions`]: a copy that is kept current |
 //! | `follow` | follows a SQLite database into a spool |
 //! | `integrity` | SQLite's own check of a database |
 //! | `media`, `sql_server` | media to read: those of Windlass and of SQL Server |
@@ -45,6 +46,7 @@ mod observer;
 mod rehearse;
 mod repacked;
 pub(crate) mod restore;
+mod ship;
 mod signing;
 mod sql_server;
 mod timing;
@@ -69,8 +71,9 @@ pub use follow::{FollowOptions, FollowStatus, Following, Listed, Spooled, Stop, 
 pub use inspect::{Inspect, Inspection};
 pub use media::MediaOptions;
 pub use restore::{
-    Aim, FollowedRestore, Newest, NewestRequest, RestoreKind, RestoreOptions, RestoreOutcome,
-    RestorePart, Sequence, Step as RestoreStep,
+    Aim, FollowedRestore, Newest, NewestRequest, Reached, RestoreKind, RestoreOptions,
+    RestoreOutcome, RestorePart, Sequence, Step as RestoreStep,
 };
+pub use ship::{ShipOptions, Shipped};
 pub use unpack::{UnpackOptions, UnpackedFile};
 pub use verify::{OPERATION as VERIFICATION, VerifyOptions, VerifyOutcome};

@@ -105,6 +105,10 @@ fn set_disabled(
 
 /// `DROP LOGIN`
 pub(super) fn drop(session: &mut Session, name: &str) -> Result<(), Failure> {
+    let owned = session.instance.catalog().agent().owned_by(name)?;
+    if owned > 0 && session.instance.catalog().login(name)?.is_some() {
+        return Err(table::login_owns_jobs(owned).into());
+    }
     match session.instance.catalog_mut().drop_login(name)? {
         true => Ok(()),
         false => Err(table::cannot_find("drop", "login", name).into()),

@@ -155,6 +155,16 @@ impl PendingRestore {
         self.description.last_lsn()
     }
 
+    /// The identity of the database, and its recovery fork.
+    pub fn history(&self) -> (Guid, Guid) {
+        (self.description.guid(), self.description.recovery_fork())
+    }
+
+    /// The time up to which the data files have been restored, in milliseconds since 1970, UTC; 0 if unknown.
+    pub fn reached_ms(&self) -> u64 {
+        self.reached.unix_ms
+    }
+
     /// Writes the state file.
     pub(super) fn store(&self, progress: Progress) -> Result<(), Error> {
         let stored = Stored {

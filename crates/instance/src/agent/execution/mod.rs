@@ -14,12 +14,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
+use windlass_base::message::table;
 use windlass_catalog::{Catalog, Error as CatalogError, HistoryRecord, JobRecord, StepRecord};
 
 use self::recorder::Recorder;
 use super::Options;
 use super::procedure::ROWS_IN_HISTORY;
-use crate::{Failure, Session};
+use crate::{Failure, Principal, Session};
 
 /// Gives the sessions of steps.
 pub(super) type Factory = Arc<dyn Fn() -> Result<Session, Failure> + Send + Sync>;
@@ -196,7 +197,7 @@ impl<'a> Run<'a> {
     fn attempt(&self, step: &StepRecord) -> Attempt {
         let started = self.context.options.clock.now();
         let mut recorder = Recorder::new(step.flags & ROWS_IN_HISTORY != 0);
-        match (self.context.factory)() {
+        match self.session() {
             Ok(session) => self.run_command(session, step, &mut recorder),
             Err(failure) => recorder.refused(failure),
         }
@@ -211,6 +212,22 @@ impl<'a> Run<'a> {
             recorder,
             started,
         }
+    }
+
+    /// The session of a step. What a remote session has made or changed runs with the rights of the job's owner; where that is no
+    /// login, as an administrator from elsewhere.
+    fn session(&self) -> Result<Session, Failure> {
+        let mut session = (self.context.factory)()?;
+        if self.catalog.agent().is_remote(&self.job.job_id)? {
+            let owner = &self.job.owner_login_name;
+            let principal = match self.catalog.login(owner)? {
+                Some(_) => Principal::of_login(&self.catalog, owner)?
+                    .ok_or_else(|| table::job_owner_disabled(owner))?,
+                None => Principal::confined(owner),
+            };
+            session.act_as(principal)?;
+        }
+        Ok(session)
     }
 
     fn run_command(&self, mut session: Session, step: &StepRecord, recorder: &mut Recorder) {

@@ -42,6 +42,7 @@ pub(super) fn add(session: &mut Session, mut arguments: Arguments<'_>) -> Result
         version_number: 1,
     };
     let name = arguments.required_name("@job_name")?;
+    let is_remote = session.principal().is_remote();
     session.instance.catalog_mut().change_agent(|tables| {
         if tables.job_named(&name)?.is_some() {
             return Err(Failure::from(table::agent_object_exists(
@@ -51,6 +52,9 @@ pub(super) fn add(session: &mut Session, mut arguments: Arguments<'_>) -> Result
         }
         job.name = name;
         change(tables, &mut job, &arguments)?;
+        if is_remote {
+            tables.mark_remote(&job.job_id)?;
+        }
         Ok(tables.put_job(&job)?)
     })?;
     arguments.give_identity("@job_id", &job.job_id)

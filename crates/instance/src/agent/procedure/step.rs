@@ -44,6 +44,7 @@ pub(super) fn add(session: &mut Session, mut arguments: Arguments<'_>) -> Result
         last_run_time: 0,
     };
     let now = Now::here();
+    let is_remote = session.principal().is_remote();
     session.instance.catalog_mut().change_agent(|tables| {
         let job = job_of(tables, &arguments)?;
         let mut steps = tables.steps(&job.job_id)?;
@@ -65,7 +66,7 @@ pub(super) fn add(session: &mut Session, mut arguments: Arguments<'_>) -> Result
             }
         }
         steps.insert(usize::try_from(place - 1).unwrap_or(0), step.clone());
-        store(tables, job, steps, &now)
+        store(tables, job, steps, &now, is_remote)
     })?;
     arguments.give_identity("@step_uid", &step.step_uid)
 }
@@ -74,6 +75,7 @@ pub(super) fn add(session: &mut Session, mut arguments: Arguments<'_>) -> Result
 pub(super) fn update(session: &mut Session, arguments: &Arguments<'_>) -> Result<(), Failure> {
     refuse_other_server(session, arguments, "@server")?;
     let now = Now::here();
+    let is_remote = session.principal().is_remote();
     session.instance.catalog_mut().change_agent(|tables| {
         let job = job_of(tables, arguments)?;
         let mut steps = tables.steps(&job.job_id)?;
@@ -87,13 +89,14 @@ pub(super) fn update(session: &mut Session, arguments: &Arguments<'_>) -> Result
             step.step_name = name;
         }
         change(step, arguments)?;
-        store(tables, job, steps, &now)
+        store(tables, job, steps, &now, is_remote)
     })
 }
 
 /// `sp_delete_jobstep`: a step, or all with number 0.
 pub(super) fn delete(session: &mut Session, arguments: &Arguments<'_>) -> Result<(), Failure> {
     let now = Now::here();
+    let is_remote = session.principal().is_remote();
     session.instance.catalog_mut().change_agent(|tables| {
         let job = job_of(tables, arguments)?;
         let mut steps = tables.steps(&job.job_id)?;
@@ -114,7 +117,7 @@ pub(super) fn delete(session: &mut Session, arguments: &Arguments<'_>) -> Result
             }
             step.redirect(|other| if other > id { other - 1 } else { other });
         }
-        store(tables, job, steps, &now)
+        store(tables, job, steps, &now, is_remote)
     })
 }
 
@@ -124,7 +127,11 @@ fn store(
     mut job: JobRecord,
     mut steps: Vec<StepRecord>,
     now: &Now,
+    is_remote: bool,
 ) -> Result<(), Failure> {
+    if is_remote {
+        tables.mark_remote(&job.job_id)?;
+    }
     for (step, id) in steps.iter_mut().zip(1..) {
         step.step_id = id;
     }

@@ -1,5 +1,7 @@
 //! The agent with a clock that tests set, on instances with sessions of their own.
 
+mod remote;
+
 use std::fmt::Write as _;
 use std::time::Instant;
 

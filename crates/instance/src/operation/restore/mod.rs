@@ -11,6 +11,7 @@
 //! | `recovery` | brings a database online without another set |
 //! | `registration` | what the instance's catalog knows of the database |
 //! | `newest`, `moment` | which sets give the newest state, and which lead to a moment |
+//! | `continuing` | which sets bring a waiting restore forward |
 //! | `ambiguous` | media on which nobody can tell which state is the newest |
 //! | `folder`, `copies` | the media in a folder; several files of one family |
 //! | `sequence` | what restores without recovery have left |
@@ -19,6 +20,7 @@
 
 mod ambiguous;
 mod checks;
+mod continuing;
 mod copies;
 mod engine;
 mod files;
@@ -57,6 +59,7 @@ use crate::event_log::Entry;
 use crate::instance::new_record;
 use crate::message_of::loss_messages;
 use crate::{Completed, Failure, Session, Sink};
+pub use continuing::Reached;
 pub use newest::{Aim, Newest, NewestRequest, Step};
 use options::settle;
 pub use options::{FollowedRestore, RestoreKind, RestoreOptions};

@@ -1,7 +1,7 @@
 //! Finds the backup sets that lead to a moment: a state before it, and the log backups up to the first that reaches it.
 //!
 //! Only the headers say so: each set of a database with a log names the time and the LSN at which it ended. A log backup that ends
-//! at or after the moment holds every commit before it.
+//! after the moment holds every commit up to it.
 //!
 //! Restores number the log again, so two recovery forks can have the same LSNs, and logs of both can hold commits before and
 //! after a time. Of several log backups that reach a time, the one that ended first was made of the database as it was then.
@@ -21,17 +21,17 @@ const REASONS: usize = 5;
 
 /// Where the state of a set ends.
 #[derive(Debug, Clone, Copy)]
-struct End {
+pub(super) struct End {
     /// Milliseconds since 1970, UTC; 0 if unknown.
-    unix_ms: u64,
+    pub(super) unix_ms: u64,
     lsn: Lsn,
     /// Whether log backups can follow.
-    has_log: bool,
+    pub(super) has_log: bool,
 }
 
 impl End {
     /// That of a set; `None` if its description cannot be read, or it has none.
-    fn of(set: &SetConfiguration) -> Option<Self> {
+    pub(super) fn of(set: &SetConfiguration) -> Option<Self> {
         if set.source_kind != SourceKind::Engine {
             return None;
         }
@@ -60,7 +60,7 @@ impl End {
     fn reaches(self, stop: StopAt) -> bool {
         match stop {
             StopAt::End => true,
-            StopAt::Time(unix_ms) => self.unix_ms >= unix_ms,
+            StopAt::Time(unix_ms) => self.unix_ms > unix_ms,
             StopAt::Lsn(lsn) | StopAt::BeforeLsn(lsn) => self.lsn > lsn,
         }
     }

@@ -13,6 +13,7 @@ use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::MediaSet;
 use windlass_source::engine::StopAt;
 
+use super::continuing::Reached;
 use super::folder::{Unfolded, unfolded};
 use super::{Sequence, copies};
 use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer};
@@ -53,6 +54,8 @@ pub enum Aim {
     At(StopAt),
     /// Any that they hold: a moment of the log, or the end of a set. Its number chooses one.
     Any(u64),
+    /// The newest that ended before this time (milliseconds since 1970, UTC), from where a waiting restore stands.
+    Onward(Option<Reached>, u64),
 }
 
 #[derive(Debug, Clone)]
@@ -230,6 +233,7 @@ impl Inventory {
             Aim::Newest => {}
             Aim::At(stop) => return self.leading_to(stop, &wanted),
             Aim::Any(chance) => return self.any(chance, &wanted),
+            Aim::Onward(reached, until_ms) => return self.continuing(reached, until_ms, &wanted),
         }
         let is_wanted = |index: usize| wanted.contains(&index);
         let chains = Chains::of(&self.chain);

@@ -6,6 +6,7 @@ use windlass_base::Guid;
 use windlass_source::sqlite::RestoreProgress;
 use windlass_source::{engine, sqlite};
 
+use super::Reached;
 use crate::names::absolute;
 use crate::{Failure, Session};
 
@@ -27,13 +28,7 @@ impl Session {
     /// # Errors
     /// If that state cannot be read.
     pub fn sequence(&self, name: &str, target: Option<&Path>) -> Result<Sequence, Failure> {
-        let known = self.instance.database(name)?;
-        let path: Option<PathBuf> = match (target, &known) {
-            (Some(target), _) => absolute(target).ok(),
-            (None, Some(known)) => Some(known.path.clone()),
-            (None, None) => None,
-        };
-        let Some(path) = path else {
+        let Some((path, log)) = self.waiting_at(name, target)? else {
             return Ok(Sequence::None);
         };
         let state = sqlite::restoring(&path)?;
@@ -43,15 +38,53 @@ impl Session {
                 RestoreProgress::Applying => Sequence::Torn,
             });
         }
-        let log = known
-            .and_then(|known| known.log_path)
-            .filter(|_| target.is_none())
-            .unwrap_or_else(|| windlass_vfs::log_path(&path));
         let pending = engine::pending(&log)?;
         Ok(match pending {
             None => Sequence::None,
             Some(pending) if pending.is_interrupted() => Sequence::Torn,
             Some(pending) => Sequence::Waits(pending.set_guid),
         })
+    }
+    /// How far restores without recovery have brought a page engine database; `None` if none waits.
+    pub(crate) fn reached(
+        &self,
+        name: &str,
+        target: Option<&Path>,
+    ) -> Result<Option<Reached>, Failure> {
+        let Some((_, log)) = self.waiting_at(name, target)? else {
+            return Ok(None);
+        };
+        let pending = engine::pending(&log)?;
+        Ok(pending.map(|pending| {
+            let (family, fork) = pending.history();
+            Reached {
+                family,
+                fork,
+                lsn: pending.reached_lsn(),
+                unix_ms: pending.reached_ms(),
+            }
+        }))
+    }
+
+    /// The first file and the log of a database, or of the file that will become one; `None` if nobody says where it is.
+    fn waiting_at(
+        &self,
+        name: &str,
+        target: Option<&Path>,
+    ) -> Result<Option<(PathBuf, PathBuf)>, Failure> {
+        let known = self.instance.database(name)?;
+        let path = match (target, &known) {
+            (Some(target), _) => absolute(target).ok(),
+            (None, Some(known)) => Some(known.path.clone()),
+            (None, None) => None,
+        };
+        let Some(path) = path else {
+            return Ok(None);
+        };
+        let log = known
+            .and_then(|known| known.log_path)
+            .filter(|_| target.is_none())
+            .unwrap_or_else(|| windlass_vfs::log_path(&path));
+        Ok(Some((path, log)))
     }
 }

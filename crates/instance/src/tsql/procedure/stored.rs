@@ -1,7 +1,7 @@
 //! Procedures that scripts define: CREATE, ALTER, DROP, EXEC, `sp_helptext`.
 
 use windlass_base::message::table;
-use windlass_catalog::{Existing, StoredProcedure};
+use windlass_catalog::{Existing, ProcedureText, StoredProcedure};
 use windlass_tsql::ast::{
     Argument, ArgumentDirection, ArgumentValue, DefineAction, DefineProcedure, DropProcedure,
     Execute, ObjectName, Parameter, Statement, Value as Written,
@@ -49,6 +49,7 @@ pub(crate) fn define(session: &mut Session, definition: &DefineProcedure) -> Res
     for parameter in &definition.parameters {
         data_type(parameter)?;
     }
+    let is_remote = session.principal().is_remote();
     let catalog = session.instance.catalog_mut();
     let known = catalog.procedure(&place.database, &place.name)?;
     let existing = match (definition.action, known) {
@@ -59,13 +60,12 @@ pub(crate) fn define(session: &mut Session, definition: &DefineProcedure) -> Res
         (DefineAction::Create, None) => Existing::Kept,
         _ => Existing::Replaced,
     };
-    let stored = catalog.store_procedure(
-        &place.database,
-        &place.name,
-        &definition.text,
-        definition.is_recompiled,
-        existing,
-    )?;
+    let text = ProcedureText {
+        definition: &definition.text,
+        is_recompiled: definition.is_recompiled,
+        is_remote,
+    };
+    let stored = catalog.store_procedure(&place.database, &place.name, text, existing)?;
     match stored {
         true => Ok(()),
         false => Err(table::object_exists(&place.name).into()),
@@ -103,6 +103,7 @@ fn of_system(name: &str) -> Option<StoredProcedure> {
         let own = text.split_whitespace().nth(2)?;
         own.eq_ignore_ascii_case(name).then(|| StoredProcedure {
             object_id: -1,
+            is_remote: false,
             name: own.to_owned(),
             definition: text.to_owned(),
         })
@@ -169,7 +170,12 @@ pub(super) fn call(
         session.queries.use_database(place);
     }
     let name = session.procedure.replace(procedure.name.as_str().into());
-    let ran = session.execute_scope(&definition.body, call.variables, sink);
+    let ran = match procedure.is_remote {
+        true => session.within_remote_limits(|session| {
+            session.execute_scope(&definition.body, call.variables, sink)
+        }),
+        false => session.execute_scope(&definition.body, call.variables, sink),
+    };
     session.procedure = name;
     if !session
         .queries

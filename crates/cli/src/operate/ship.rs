@@ -1,0 +1,166 @@
+//! `windlass ship`: keeps a copy of a database current from its log backups.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::json;
+use windlass_instance::logical_name;
+use windlass_instance::operation::{ShipOptions, Shipped};
+
+use crate::args::{Common, KeyArguments};
+use crate::command::{Outcome, absolute, disks, keys, misused, refused, reported, session_for};
+use crate::output::{Console, Layout, result_json, result_line};
+
+/// How often a pause looks whether it is over.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
+const NOTES: &str = "\
+At first a full backup is restored WITH NORECOVERY, with what follows it; from then on every round applies the log backups
+behind the state that was reached. How far the copy is, its own files say: rounds can be killed and begun again. A round that
+fails is tried again after --every; with --once the exit code is 1. --promote applies what there is, without --delay, and
+recovers the copy.
+
+  windlass ship /backups --of shop --to /standby/shop.db --every 60s
+  windlass ship /backups --of shop --to /standby/shop.db --promote";
+
+/// `windlass ship`
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct ShipArguments {
+    /// Backup files, and folders of them
+    #[arg(required = true)]
+    pub(crate) media: Vec<String>,
+    /// Database whose backups to use, if the media hold backups of several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) of: Option<String>,
+    /// First file of the copy
+    #[arg(long, value_name = "FILE", required_unless_present = "database")]
+    pub(crate) to: Option<PathBuf>,
+    /// Register the copy with the instance under this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) database: Option<String>,
+    /// Time between two rounds: 5s, 60s, 15m
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time)]
+    pub(crate) every: Duration,
+    /// Apply log backups only when they are as old as this: 15m, 4h
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_time)]
+    pub(crate) delay: Duration,
+    /// One round, then exit
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Apply what there is, and recover the copy
+    #[arg(long, conflicts_with_all = ["once", "delay"])]
+    pub(crate) promote: bool,
+    #[command(flatten)]
+    pub(crate) keys: KeyArguments,
+    /// Refuse backup sets that were not signed with the key whose public half is in this file; can be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) signed_by: Vec<PathBuf>,
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let seconds = match unit {
+        "s" | "" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err("a time such as 30s, 15m or 4h".to_owned()),
+    };
+    let number: u64 = number
+        .parse()
+        .map_err(|_| "a time such as 30s, 15m or 4h".to_owned())?;
+    Ok(Duration::from_secs(number.saturating_mul(seconds)))
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &ShipArguments, common: &Common) -> Outcome {
+    if arguments.database.is_some() && common.instance.is_none() {
+        return misused("--database registers the copy with an instance: name it by --instance");
+    }
+    if arguments.every.is_zero() {
+        return misused("--every: the shortest time between two rounds is 1s");
+    }
+    let mut console = Console::new(common.json, Layout::Table);
+    let Some(mut session) = session_for(false, common, &mut console) else {
+        return Outcome::Failed;
+    };
+    let keys = match keys::ring(&arguments.keys) {
+        Ok(keys) => keys,
+        Err(message) => return refused(message, &mut console),
+    };
+    let target = arguments
+        .to
+        .as_ref()
+        .map(|path| PathBuf::from(absolute(path)));
+    let of_target = target.as_deref().map(logical_name).unwrap_or_default();
+    let name = arguments.database.clone().unwrap_or(of_target);
+    let options = ShipOptions {
+        media: disks(&arguments.media, common),
+        of: arguments.of.clone(),
+        name,
+        target,
+        registers: arguments.database.is_some(),
+        delay: match arguments.promote {
+            true => Duration::ZERO,
+            false => arguments.delay,
+        },
+        keys,
+        signed_by: arguments
+            .signed_by
+            .iter()
+            .map(|path| absolute(path))
+            .collect(),
+    };
+    let cancel = session.cancel_flag();
+    let mut is_first = true;
+    loop {
+        let shipped = reported(session.ship(&options, &mut console), &mut console);
+        if let Some(shipped) = &shipped
+            && (shipped.restored > 0 || is_first)
+        {
+            print(shipped, common.json);
+            is_first = false;
+        }
+        if arguments.promote || arguments.once {
+            return match (shipped, arguments.promote) {
+                (None, _) => Outcome::Failed,
+                (Some(_), false) => Outcome::Succeeded,
+                (Some(_), true) => {
+                    let promoted = session.promote(&options, &mut console);
+                    reported(promoted, &mut console)
+                        .map_or(Outcome::Failed, |()| Outcome::Succeeded)
+                }
+            };
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < arguments.every {
+            if cancel.load(Ordering::Relaxed) {
+                return Outcome::Succeeded;
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+    }
+}
+
+fn print(shipped: &Shipped, is_json: bool) {
+    let lag = shipped.lag.map(|lag| lag.as_secs_f64());
+    if is_json {
+        let json = json!({
+            "restored": shipped.restored,
+            "reached": shipped.reached,
+            "lag_seconds": lag,
+        });
+        return result_json(&json.to_string());
+    }
+    let reached = shipped.reached.as_deref().unwrap_or("an unknown time");
+    let lag = lag.map_or_else(String::new, |lag| format!(", {lag:.1} s ago"));
+    let count = shipped.restored;
+    result_line(&format!(
+        "{count} backup set(s) restored; reached {reached}{lag}"
+    ));
+}

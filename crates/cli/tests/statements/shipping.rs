@@ -1,0 +1,155 @@
+//! `windlass ship`: a copy that is kept current from log backups.
+
+use crate::log_backups::{back_up_log, chain, insert, last};
+use crate::support::{Place, Run, on, succeed, well};
+
+/// A round from the folder `media` to a copy of its own.
+fn ship(place: &Place, options: &[&str]) -> Run {
+    std::fs::create_dir_all(place.path("standby")).expect("a folder");
+    let round = ["ship", "media", "--of", "Shop", "--to", "standby/shop.db"];
+    place.run(&[&round, options].concat())
+}
+
+fn move_to_media(place: &Place, file: &str) {
+    std::fs::create_dir_all(place.path("media")).expect("a folder");
+    std::fs::rename(place.path(file), place.path(&format!("media/{file}"))).expect("moved");
+}
+
+/// What the promoted copy holds.
+fn promoted(place: &Place) -> serde_json::Value {
+    let (data, log) = (
+        place.text("standby/shop.db"),
+        place.text("standby/shop.db-log"),
+    );
+    succeed(
+        place,
+        &format!(
+            "CREATE DATABASE Standby ON (FILENAME = '{data}') LOG ON (FILENAME = '{log}') FOR ATTACH"
+        ),
+    );
+    last(place, "Standby")
+}
+
+#[test]
+fn each_round_applies_what_is_new_until_the_copy_is_promoted() {
+    let place = Place::new();
+    chain(&place, 1);
+    move_to_media(&place, "full.bak");
+    move_to_media(&place, "1.trn");
+    let first = ship(&place, &["--once"]);
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    assert!(
+        first.out.starts_with("2 backup set(s) restored"),
+        "{}",
+        first.out
+    );
+    let nothing = ship(&place, &["--once"]);
+    assert!(
+        nothing.out.starts_with("0 backup set(s) restored"),
+        "{}{}",
+        nothing.out,
+        nothing.err
+    );
+    for number in 2..=4 {
+        insert(&place, number);
+        back_up_log(&place, &format!("{number}.trn"));
+    }
+    // A copy that came too early: the log between is missing, which a later round has.
+    move_to_media(&place, "3.trn");
+    let gap = ship(&place, &["--once"]);
+    assert_eq!(gap.code, Some(1), "{}", gap.out);
+    assert!(gap.err.contains("50296"), "{}", gap.err);
+    move_to_media(&place, "2.trn");
+    let both = ship(&place, &["--once"]);
+    assert!(
+        both.out.starts_with("2 backup set(s) restored"),
+        "{}{}",
+        both.out,
+        both.err
+    );
+    // A differential or a newer full backup is not needed, and no obstacle.
+    succeed(
+        &place,
+        "BACKUP DATABASE Shop TO DISK = 'D:\\media\\full2.bak'",
+    );
+    move_to_media(&place, "4.trn");
+    let run = ship(&place, &["--promote"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(promoted(&place), 4);
+    let over = ship(&place, &["--once"]);
+    assert_eq!(
+        over.code,
+        Some(1),
+        "a database is not shipped over: {}",
+        over.out
+    );
+    assert_eq!(last(&place, "Standby"), 4);
+}
+
+#[test]
+fn a_delay_holds_log_backups_back() {
+    let place = Place::new();
+    chain(&place, 2);
+    for file in ["full.bak", "1.trn", "2.trn"] {
+        move_to_media(&place, file);
+    }
+    let held = ship(&place, &["--once", "--delay", "4h"]);
+    assert_eq!(
+        held.code,
+        Some(1),
+        "not even the full backup is old enough: {}",
+        held.err
+    );
+    assert!(
+        held.err.contains("its delay has not passed"),
+        "{}",
+        held.err
+    );
+    let run = ship(&place, &["--once"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    insert(&place, 3);
+    back_up_log(&place, "3.trn");
+    move_to_media(&place, "3.trn");
+    let held = ship(&place, &["--once", "--delay", "4h"]);
+    assert!(
+        held.out.starts_with("0 backup set(s)"),
+        "{}{}",
+        held.out,
+        held.err
+    );
+    let run = ship(&place, &["--promote"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(promoted(&place), 3);
+}
+
+#[test]
+fn a_registered_copy_is_restoring_until_then() {
+    let place = Place::new();
+    chain(&place, 1);
+    move_to_media(&place, "full.bak");
+    move_to_media(&place, "1.trn");
+    std::fs::create_dir(place.path("standby")).expect("a folder");
+    let round = [
+        "ship",
+        "media",
+        "--to",
+        "standby/shop.db",
+        "--database",
+        "Standby",
+    ];
+    well(&place, &[&round[..], &["--once"]].concat());
+    let refused = crate::support::sql(&place, "USE Standby");
+    assert_eq!(refused.numbers(), [927], "{}", refused.err);
+    well(&place, &[&round[..], &["--promote"]].concat());
+    assert_eq!(last(&place, "Standby"), 1);
+}
+
+#[test]
+fn what_has_no_log_is_not_shipped() {
+    let place = Place::new();
+    well(&place, &["backup", "app.db", "--to", "app.bak"]);
+    let run = on(&place, &["ship", "app.bak", "--to", "copy.db", "--once"]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(run.err.contains("50297"), "{}", run.err);
+    assert!(!place.path("copy.db").exists());
+}

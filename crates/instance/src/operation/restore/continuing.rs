@@ -1,0 +1,120 @@
+//! The backups that bring a waiting restore forward, or begin one: what log shipping applies.
+
+use windlass_base::message::table;
+use windlass_base::{Guid, Lsn};
+use windlass_media::SetType;
+
+use super::moment::End;
+use super::newest::{Inventory, Newest};
+use crate::Failure;
+use crate::chain::{ChainSet, Chains, Obstacle};
+
+/// How far a restore WITH NORECOVERY has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reached {
+    /// The database and its recovery fork.
+    pub family: Guid,
+    pub fork: Guid,
+    pub lsn: Lsn,
+    /// Milliseconds since 1970, UTC; 0 if unknown.
+    pub unix_ms: u64,
+}
+
+impl Inventory {
+    /// The restores that lead from `reached`, or from nothing, to the newest state that ended before `until_ms`, without
+    /// recovery; none if there is nothing newer.
+    pub(super) fn continuing(
+        &self,
+        reached: Option<Reached>,
+        until_ms: u64,
+        wanted: &[usize],
+    ) -> Result<Newest, Failure> {
+        let Some(reached) = reached else {
+            return self.beginning(until_ms, wanted);
+        };
+        let mut sets: Vec<ChainSet> = self.held_until(until_ms);
+        for (index, set) in sets.iter_mut().enumerate() {
+            if set.kind != SetType::Log || !wanted.contains(&index) {
+                set.obstacle = Some(Obstacle::Media("it is no log backup".to_owned()));
+            }
+        }
+        sets.push(Self::state_of(reached));
+        let here = sets.len() - 1;
+        let chains = Chains::of(&sets);
+        let is_newer = |index: &usize| {
+            let set = &sets[*index];
+            (set.family_guid, set.fork) == (reached.family, reached.fork)
+                && set.kind == SetType::Log
+                && set.last_lsn > reached.lsn
+        };
+        let newer = wanted.iter().copied().filter(is_newer);
+        let (usable, barred): (Vec<usize>, Vec<usize>) =
+            newer.partition(|index| chains.verdict(*index).is_ok());
+        let Some(last) = usable.into_iter().max_by_key(|index| sets[*index].last_lsn) else {
+            let held = |index: &&usize| sets[**index].obstacle.is_some();
+            return match barred.iter().find(|index| !held(index)) {
+                None => Ok(self.newest(&[], Vec::new())),
+                Some(lacking) => {
+                    let name = self.name_of(*lacking);
+                    Err(table::ship_lacks_log(reached.lsn, name).into())
+                }
+            };
+        };
+        let path = chains
+            .path(last)
+            .map_err(|_| self.refusal(&chains, wanted))?;
+        let steps: Vec<usize> = path.into_iter().filter(|index| *index != here).collect();
+        Ok(self.newest(&steps, Vec::new()))
+    }
+
+    /// The newest state of a database with log backups, from its full backup on.
+    fn beginning(&self, until_ms: u64, wanted: &[usize]) -> Result<Newest, Failure> {
+        let sets = self.held_until(until_ms);
+        let chains = Chains::of(&sets);
+        let guids: Vec<Guid> = wanted.iter().map(|index| sets[*index].set_guid).collect();
+        let can_ship =
+            |index: usize| End::of(&self.found[index].set).is_some_and(|end| end.has_log);
+        if !wanted.iter().any(|index| can_ship(*index)) {
+            return Err(table::ship_needs_log().into());
+        }
+        let state = chains.newest_state(|set| guids.contains(&set.set_guid));
+        match state {
+            Some(state) => Ok(self.newest(&state.steps, Vec::new())),
+            None => Err(self.refusal(&chains, wanted)),
+        }
+    }
+
+    /// The sets, of which those that ended at `until_ms` or later cannot be used yet.
+    fn held_until(&self, until_ms: u64) -> Vec<ChainSet> {
+        let sets = self.chain.iter().zip(&self.found);
+        let held = sets.map(|(set, found)| {
+            let is_held = End::of(&found.set).is_some_and(|end| end.unix_ms >= until_ms);
+            let held = is_held.then(|| Obstacle::Media("its delay has not passed".to_owned()));
+            ChainSet {
+                obstacle: set.obstacle.clone().or(held),
+                ..set.clone()
+            }
+        });
+        held.collect()
+    }
+
+    /// The waiting restore, as a set that needs no other.
+    fn state_of(reached: Reached) -> ChainSet {
+        ChainSet {
+            set_guid: Guid::NIL,
+            original_guid: None,
+            family_guid: reached.family,
+            fork: reached.fork,
+            kind: SetType::Full,
+            is_copy_only: true,
+            base: None,
+            first_lsn: reached.lsn,
+            last_lsn: reached.lsn,
+            times: None,
+            contradicted_until: None,
+            place: None,
+            is_empty: false,
+            obstacle: None,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Log shipping: keeps a copy of a database current from its backups, restoring and ready to be recovered.
+//!
+//! A round restores what is new on the media WITH NORECOVERY: at first a full backup and what follows it, later the log
+//! backups behind the state that was reached. Nothing but the files of the copy says how far it is, so a round that was
+//! killed, or another program that went on, does no harm.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use windlass_base::local_of_unix_ms;
+use windlass_crypt::KeyRing;
+use windlass_source::Recovery;
+
+use super::media::MediaOptions;
+use super::restore::{Aim, NewestRequest, RestoreKind, RestoreOptions};
+use super::{DeviceName, device};
+use crate::{Failure, Session, Silent, Sink};
+
+/// The options of log shipping.
+#[derive(Debug, Clone)]
+pub struct ShipOptions {
+    /// Backups, and folders of them.
+    pub media: Vec<DeviceName>,
+    /// Whose backups; needed if the media have those of several databases.
+    pub of: Option<String>,
+    /// The name of the copy.
+    pub name: String,
+    /// Its first file; the place of the registered database of that name if absent.
+    pub target: Option<PathBuf>,
+    /// Whether the copy is registered with the instance.
+    pub registers: bool,
+    /// Log backups are applied only when they are as old as this.
+    pub delay: Duration,
+    /// Keys in addition to those of the instance.
+    pub keys: KeyRing,
+    /// Files of public keys; one of them must have signed each set.
+    pub signed_by: Vec<String>,
+}
+
+/// What a round has done.
+#[derive(Debug, Clone, Default)]
+pub struct Shipped {
+    /// The number of sets that were restored.
+    pub restored: usize,
+    /// The state that the copy has reached; `None` if unknown.
+    pub reached: Option<String>,
+    /// How old that state is.
+    pub lag: Option<Duration>,
+}
+
+impl Session {
+    /// Brings the copy up to the newest backups that are old enough.
+    ///
+    /// # Errors
+    /// The reason, in messages. What was restored until then stays, and the next round continues with it.
+    pub fn ship(&mut self, options: &ShipOptions, sink: &mut dyn Sink) -> Result<Shipped, Failure> {
+        let now_ms = unix_ms();
+        let delay_ms = u64::try_from(options.delay.as_millis()).unwrap_or(u64::MAX);
+        // Without a delay nothing is held, even if another machine's clock is ahead.
+        let until_ms = match delay_ms {
+            0 => u64::MAX,
+            delay_ms => now_ms.saturating_sub(delay_ms),
+        };
+        let tags = self.instance.tags();
+        let devices = device::resolve_several(self, &options.media, &tags)?;
+        let reached = self.reached(&options.name, options.target.as_deref())?;
+        let request = NewestRequest {
+            of: options.of.as_deref(),
+            name: &options.name,
+            target: options.target.as_deref(),
+            leaves_open: false,
+            aim: Aim::Onward(reached, until_ms),
+        };
+        let plan = self.newest_on(devices, &request)?;
+        for note in plan.notes {
+            sink.message(note);
+        }
+        let mut shipped = Shipped::default();
+        for step in plan.steps {
+            let restore = RestoreOptions {
+                media: MediaOptions {
+                    devices: step.devices,
+                    position: Some(step.position.into()),
+                    ..MediaOptions::default()
+                },
+                wants: Some(RestoreKind::of(step.set.set_type)),
+                recovery: Recovery::NoRecovery,
+                target: options.target.clone(),
+                needs_target: true,
+                is_unregistered: !options.registers,
+                signed_by: options.signed_by.clone(),
+                keys: options.keys.clone(),
+                ..RestoreOptions::default()
+            };
+            // The round's own line says what was restored.
+            self.restore(&options.name, &restore, &mut Silent)?;
+            shipped.restored += 1;
+        }
+        let reached = self.reached(&options.name, options.target.as_deref())?;
+        if let Some(reached) = reached.filter(|reached| reached.unix_ms > 0) {
+            shipped.reached = Some(local_of_unix_ms(reached.unix_ms));
+            shipped.lag = Some(Duration::from_millis(
+                unix_ms().saturating_sub(reached.unix_ms),
+            ));
+        }
+        Ok(shipped)
+    }
+
+    /// Ends shipping: recovers the copy, which then is a database like others.
+    ///
+    /// # Errors
+    /// The reason, in messages.
+    pub fn promote(&mut self, options: &ShipOptions, sink: &mut dyn Sink) -> Result<(), Failure> {
+        let recovery = RestoreOptions {
+            target: options.target.clone(),
+            needs_target: true,
+            is_unregistered: !options.registers,
+            ..RestoreOptions::default()
+        };
+        self.restore(&options.name, &recovery, sink).map(|_| ())
+    }
+}
+
+fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let since = since.unwrap_or_default().as_millis();
+    u64::try_from(since).unwrap_or(u64::MAX)
+}
