@@ -2,6 +2,7 @@
 //! order.
 
 use windlass_base::{Guid, Lsn, Moment};
+use windlass_codec::Algorithm;
 
 use crate::collation;
 use crate::listing::{Listing, SetListing};
@@ -77,19 +78,19 @@ pub fn label(media: &MediaHeader, is_compressed: bool) -> Row {
 /// `RESTORE HEADERONLY`: one row per set.
 pub fn headers(listing: &Listing) -> Vec<Row> {
     let sets = listing.sets.iter();
-    sets.map(|set| header(set, listing.is_compressed()))
-        .collect()
+    sets.map(|set| header(set, listing.algorithm())).collect()
 }
 
 /// `RESTORE HEADERONLY`: the row of one set.
-pub fn header(set: &SetListing, is_compressed: bool) -> Row {
+pub fn header(set: &SetListing, compression: Option<Algorithm>) -> Row {
+    let is_compressed = compression.is_some();
     let Some(configuration) = set.configuration() else {
         return set_columns(set, None, is_compressed);
     };
     let mut row = set_columns(set, Some(configuration), is_compressed);
     row.extend(software_columns(set, configuration));
     row.extend(history_columns(set, configuration));
-    row.extend(size_columns(set, configuration, is_compressed));
+    row.extend(size_columns(set, configuration, compression));
     row
 }
 
@@ -215,12 +216,12 @@ fn history_columns(set: &SetListing, configuration: &Configuration) -> Row {
 }
 
 /// Columns 52 to 59.
-fn size_columns(set: &SetListing, configuration: &Configuration, is_compressed: bool) -> Row {
-    let algorithm = if is_compressed {
-        Cell::Text("MS_XPRESS".to_owned())
-    } else {
-        Cell::Null
-    };
+fn size_columns(
+    set: &SetListing,
+    configuration: &Configuration,
+    compression: Option<Algorithm>,
+) -> Row {
+    let algorithm = compression.map(|algorithm| Cell::Text(algorithm.to_string()));
     vec![
         (
             "CompressedBackupSize",
@@ -232,7 +233,7 @@ fn size_columns(set: &SetListing, configuration: &Configuration, is_compressed: 
         ("EncryptorType", Cell::Null),
         ("LastValidRestoreTime", Cell::Null),
         ("TimeZone", Cell::Integer(set.header.time_zone.into())),
-        ("CompressionAlgorithm", algorithm),
+        ("CompressionAlgorithm", algorithm.unwrap_or(Cell::Null)),
     ]
 }
 

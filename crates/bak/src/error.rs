@@ -24,27 +24,27 @@ pub enum Error {
         /// Its vendor id.
         vendor: u16,
     },
-    /// A compressed container with a layout that no known server writes.
+    /// A compressed container with version words that were never seen, and a first record that does not show
+    /// how it is to be read.
     #[error(
-        "the compressed backup has the version words {first} and {second}; only 2 and 3 are understood. \
-         Its first record begins with {}", Hex(.record)
+        "the compressed backup has the version words {words}, not 2 and 3, and its first record cannot be \
+         read: {reason}. It begins with {}", Hex(.record)
     )]
     ContainerVersion {
-        /// The word at 8.
-        first: u32,
-        /// The word at 12.
-        second: u32,
+        words: VersionWords,
+        reason: String,
         /// The bytes in place of the first record.
         record: Vec<u8>,
     },
     /// A record of an unknown kind.
     #[error(
-        "the record at file offset {offset} of the compressed backup is not understood: {} \
-         (container version words 2 and 3)", Hex(.header)
+        "the record at file offset {offset} of the compressed backup is not understood: {}{}",
+        Hex(.header), Behind(*.words)
     )]
     RecordKind {
         offset: u64,
         header: [u8; RECORD_HEADER_BYTES],
+        words: Option<VersionWords>,
     },
     /// The file ends in the middle of a structure.
     #[error("the file ends at {offset}, within {what}")]
@@ -81,6 +81,28 @@ pub enum Error {
     /// The file could not be read, or the target not written.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+/// The two words at the start of a compressed container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VersionWords(pub u32, pub u32);
+
+impl fmt::Display for VersionWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} and {}", self.0, self.1)
+    }
+}
+
+/// The version words of a container, if they were read.
+struct Behind(Option<VersionWords>);
+
+impl fmt::Display for Behind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(words) => write!(f, " (container version words {words})"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Formats bytes so that people can send them in.

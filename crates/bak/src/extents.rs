@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use windlass_base::Guid;
+
 use crate::container::{Container, Expander, Input, SeekInput, read_full};
 use crate::error::{Error, Finding, PageId, Place};
 use crate::listing::{FINDINGS_MAX, Gather, SetListing};
 use crate::mtf::configuration::Configuration;
+use crate::mtf::log::VirtualLog;
 use crate::mtf::media::MediaHeader;
 use crate::mtf::set::SetHeader;
 use crate::page::{EXTENT_BYTES, EXTENT_PAGES, Located, locate};
+use crate::transactions::Transactions;
 use crate::visit::{ExtentPlace, Visit};
 use crate::walk::walk;
 
@@ -27,6 +31,9 @@ pub struct Location {
 pub struct ExtentIndex {
     extents: BTreeMap<(u16, u32), Location>,
     containers: Vec<Container>,
+    /// The set that was added last, and the transactions in its log.
+    log_of: Guid,
+    log: Transactions,
     /// Findings about the files.
     pub findings: Vec<(u32, Finding)>,
 }
@@ -70,6 +77,11 @@ impl ExtentIndex {
             .copied()
     }
 
+    /// Takes the transactions in the log of the set that was added last.
+    pub fn take_transactions(&mut self) -> Transactions {
+        std::mem::take(&mut self.log)
+    }
+
     /// The container of a file.
     pub fn container(&self, input: u32) -> Option<Container> {
         self.containers.get(input as usize).copied()
@@ -98,6 +110,10 @@ impl Visit for IndexVisit<'_> {
 
     fn set(&mut self, header: &SetHeader, place: Place) {
         self.gather.set(header, place);
+        if self.is_inside() && self.index.log_of != header.guid {
+            self.index.log_of = header.guid;
+            self.index.log = Transactions::default();
+        }
     }
 
     fn configuration(&mut self, configuration: &Configuration, is_final: bool) {
@@ -121,6 +137,17 @@ impl Visit for IndexVisit<'_> {
             let key = (first.file, first.page / EXTENT_PAGES);
             self.index.extents.insert(key, location);
         }
+        Ok(())
+    }
+
+    fn log(
+        &mut self,
+        log: &VirtualLog,
+        offset: u64,
+        _place: Place,
+        piece: &[u8],
+    ) -> Result<(), Error> {
+        self.index.log.piece(log, offset, piece);
         Ok(())
     }
 

@@ -2,7 +2,9 @@
 //!
 //! Checksums would stop a fuzzer early, so the first byte can request that the checksums of headers
 //! are corrected, or that the rest is read as the pages of a data file, as the description of a
-//! copied set, or as a page of compressed rows.
+//! copied set, as a page of compressed rows, or as log blocks.
+
+use windlass_base::Lsn;
 
 use crate::census::Census;
 use crate::checksum::xor16;
@@ -10,13 +12,18 @@ use crate::container::{Input, SeekInput};
 use crate::error::{Error, PageId};
 use crate::fields::Fields;
 use crate::listing::Listing;
+use crate::mtf::log::{LOG_SECTOR_BYTES, VirtualLog};
 use crate::mtf::{DescriptorHeader, STREAM_BYTES, StreamHeader, Tag};
 use crate::original::Original;
 use crate::outline::Outline;
 use crate::page::PAGE_BYTES;
 use crate::stream_reader::StreamReader;
 use crate::table::{Database, Pages, fuzz_page};
+use crate::transactions::Transactions;
 use crate::verify::Verifier;
+
+/// Where the log to be read begins in its file.
+const LOG_AT: u64 = 1 << 42;
 
 /// Reads bytes through every entry point. Must not panic or hang.
 pub fn fuzz_file(bytes: &[u8]) {
@@ -30,6 +37,7 @@ pub fn fuzz_file(bytes: &[u8]) {
         Some((2, rest)) => read_tables(rest),
         Some((3, rest)) => drop(Original::load(rest)),
         Some((4, rest)) => read_compressed(rest),
+        Some((5, rest)) => read_log(rest),
         _ => read_file(bytes),
     }
 }
@@ -153,6 +161,32 @@ fn read_tables(bytes: &[u8]) {
     };
     for table in database.tables.iter().take(100) {
         database.read(&mut pages, table, &mut |_| Ok(())).ok();
+    }
+}
+
+/// The length of the pieces, then the blocks of a virtual log file.
+fn read_log(bytes: &[u8]) {
+    let (piece, bytes) = bytes.split_at(bytes.len().min(2));
+    let log = VirtualLog {
+        file: 2,
+        first_byte: LOG_AT,
+        end_byte: LOG_AT.saturating_add(bytes.len() as u64),
+        sequence: Fields(bytes).u32(0x0C),
+        bytes: bytes.len() as u64,
+        offset: LOG_AT.saturating_sub(u64::from(Fields(bytes).u32(0x10)) * LOG_SECTOR_BYTES),
+        parity: 0x40,
+        created: Lsn::ZERO,
+        version: 5,
+    };
+    let mut transactions = Transactions::default();
+    let mut at = LOG_AT;
+    for piece in bytes.chunks(usize::from(Fields(piece).u16(0)).max(1)) {
+        transactions.piece(&log, at, piece);
+        at += piece.len() as u64;
+    }
+    for transaction in transactions.open() {
+        let text = transaction.to_string();
+        assert!(text.len() < 1000, "{text}");
     }
 }
 

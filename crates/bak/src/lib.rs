@@ -9,6 +9,7 @@
 //! - [`Census`]: the position of each block and stream in a file, and the types of its pages.
 //! - [`Outline`], [`StreamReader`], [`Original`]: what a copy of a file in other media needs.
 //! - [`table`]: the tables of the database, from its pages.
+//! - [`Transactions`]: the transactions in the log that had not ended, and what they changed.
 //!
 //! Invariants:
 //! 1. Input is read once and forward, so that a pipe is enough.
@@ -36,6 +37,7 @@ pub mod page;
 mod rebuild;
 mod stream_reader;
 pub mod table;
+mod transactions;
 mod verify;
 mod visit;
 mod walk;
@@ -46,7 +48,7 @@ pub use collation::code_page;
 pub use container::{
     Container, Input, PlainStream, RECOGNISE_BYTES, RECORD_HEADER_BYTES, SeekInput,
 };
-pub use error::{Damage, Error, Finding, PageId, Place};
+pub use error::{Damage, Error, Finding, PageId, Place, VersionWords};
 pub use extents::{ExtentIndex, ExtentReader, Location};
 pub use listing::{Listing, SetListing};
 pub use mtf::Tag;
@@ -58,6 +60,9 @@ pub use original::{CopiedFamily, Original};
 pub use outline::{Outline, OutlinedSet};
 pub use rebuild::{Rebuilder, Rebuilt, Target};
 pub use stream_reader::StreamReader;
+pub use transactions::{
+    Begin, OpenTransaction, PageChanges, RowChanges, TransactionId, Transactions,
+};
 pub use verify::{Checked, FileFinding, Verified, Verifier};
 pub use visit::{Block, ExtentPlace, Stream, Visit};
 pub use walk::{Walked, walk};

@@ -1,5 +1,7 @@
 //! The headers of a media family and of its sets.
 
+use windlass_codec::Algorithm;
+
 use crate::container::{Container, Input};
 use crate::error::{Error, Finding, Place};
 use crate::mtf::configuration::{Configuration, FileKind, StoredFile};
@@ -108,6 +110,11 @@ impl Listing {
     /// Whether the file is compressed.
     pub fn is_compressed(&self) -> bool {
         self.walked.container == Container::Compressed
+    }
+
+    /// What it is compressed with.
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        self.walked.algorithm
     }
 }
 

@@ -3,9 +3,11 @@
 //! A damaged header is reported, and the walk continues at the next good descriptor block, so that
 //! one damaged place does not hide the next.
 
+use windlass_codec::Algorithm;
+
 use crate::checksum::StreamChecksum;
 use crate::container::{Container, Input, PlainStream};
-use crate::error::{Damage, Error, Finding, Place};
+use crate::error::{Damage, Error, Finding, Place, VersionWords};
 use crate::fields::Fields;
 use crate::mtf::configuration::Configuration;
 use crate::mtf::log::VirtualLog;
@@ -40,6 +42,10 @@ pub struct Walked {
     pub stream_bytes: u64,
     /// Compressed records.
     pub records: u64,
+    /// What they are compressed with.
+    pub algorithm: Option<Algorithm>,
+    /// The version words of the compressed container.
+    pub words: Option<VersionWords>,
     /// Descriptor blocks with a valid header.
     pub blocks: u64,
     /// Streams with a valid header.
@@ -78,6 +84,8 @@ pub fn walk<I: Input>(input: I, visit: &mut dyn Visit) -> Result<Walked, Error> 
         file_bytes: stream.file_bytes(),
         stream_bytes: stream.offset(),
         records: stream.records(),
+        algorithm: stream.algorithm(),
+        words: stream.words(),
         blocks: walk.blocks,
         streams: walk.streams,
     })

@@ -42,7 +42,7 @@ fn every_backup_has_the_header_and_the_files_that_were_reviewed() {
             &columns::label(media, listing.is_compressed()),
         );
         for set in &listing.sets {
-            let row = columns::header(set, listing.is_compressed());
+            let row = columns::header(set, listing.algorithm());
             assert_eq!(row.len(), 59, "SQL Server's columns");
             show(&mut shown, "HEADERONLY", &row);
             for row in columns::file_list(set) {

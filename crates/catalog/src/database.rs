@@ -17,6 +17,8 @@ pub enum DatabaseState {
     Online = 0,
     /// A restore has started and waits for further backups, or for recovery.
     Restoring = 1,
+    /// Its files are whole, but nothing opens them here: they are SQL Server's.
+    Offline = 6,
 }
 
 impl DatabaseState {
@@ -25,6 +27,7 @@ impl DatabaseState {
         match self {
             Self::Online => "ONLINE",
             Self::Restoring => "RESTORING",
+            Self::Offline => "OFFLINE",
         }
     }
 }
@@ -36,6 +39,8 @@ pub enum Origin {
     Attached = 0,
     /// This instance created the file: by a restore, CREATE DATABASE or an import.
     Restored = 1,
+    /// A restore wrote its files, which are SQL Server's.
+    SqlServer = 2,
 }
 
 /// The base of a differential.
@@ -57,7 +62,7 @@ pub struct DatabaseRecord {
     pub name: String,
     /// The logical name of its file.
     pub logical_name: String,
-    /// Its absolute path; for a page engine database, the first data file.
+    /// Its absolute path; if it has several files, the first data file.
     pub path: PathBuf,
     /// The log file of a page engine database; `None` for a SQLite file.
     pub log_path: Option<PathBuf>,
@@ -150,7 +155,7 @@ impl Catalog {
         self.register_with_files(record, &[])
     }
 
-    /// Registers a database of the page engine with its files; see [`Catalog::register`].
+    /// Registers a database of several files; see [`Catalog::register`].
     ///
     /// # Errors
     /// Those of [`Catalog::register`] and [`Catalog::set_files`].
@@ -200,7 +205,7 @@ impl Catalog {
         Ok(chosen.database_id)
     }
 
-    /// Replaces the stored files of a registered page engine database.
+    /// Replaces the stored files of a registered database of several files.
     ///
     /// # Errors
     /// [`Error::Sqlite`], also if a file belongs to another database.
@@ -211,7 +216,7 @@ impl Catalog {
         transaction.commit().doing(doing)
     }
 
-    /// The files of a page engine database, by number; empty for a SQLite file.
+    /// The files of a page engine database or of one of SQL Server, by number; empty for a SQLite file.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -355,11 +360,13 @@ fn record_of(row: &Row<'_>) -> Result<DatabaseRecord, Error> {
         state: match number("state")? {
             0 => DatabaseState::Online,
             1 => DatabaseState::Restoring,
+            6 => DatabaseState::Offline,
             other => return Err(stored(other.to_string(), "a state")),
         },
         origin: match number("origin")? {
             0 => Origin::Attached,
             1 => Origin::Restored,
+            2 => Origin::SqlServer,
             other => return Err(stored(other.to_string(), "an origin")),
         },
         create_date: read(row, "create_date", "a date")?

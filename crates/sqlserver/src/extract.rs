@@ -5,7 +5,7 @@ use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use windlass_bak::table::{Database, Refusal, Table, Tally, Value};
+use windlass_bak::table::{Database, Refusal, Table, Tally, Unsettled, UnsettledObject, Value};
 use windlass_io::{directory, output, own};
 
 use crate::csv::CsvWriter;
@@ -50,14 +50,18 @@ pub struct ExtractedTable {
     pub unnamed_columns: usize,
     /// Names of the columns written as bytes, without decoding.
     pub opaque: Vec<String>,
+    /// What the log of the backup says against its pages.
+    pub unsettled: Option<UnsettledObject>,
 }
 
 impl ExtractedTable {
-    /// Whether every row that the server counts was written, with the names of its columns.
+    /// Whether every row that the server counts was written, with the names of its columns, and none that a server
+    /// would undo.
     pub fn is_whole(&self) -> bool {
         self.refusal.is_none()
             && self.tally.problems.count == 0
             && self.unnamed_columns == 0
+            && self.unsettled.is_none()
             && self.tally.rows == self.counted_rows
     }
 }
@@ -68,6 +72,8 @@ pub struct Extracted {
     pub tables: Vec<ExtractedTable>,
     /// Problems with reading the system tables.
     pub problems: Vec<String>,
+    /// What the log of the backup says against its pages; `None` for data files.
+    pub unsettled: Option<Unsettled>,
 }
 
 /// The output being written.
@@ -93,8 +99,12 @@ pub fn extract(
     }
     refuse_log(to, format)?;
     let failed = |error| Error::backup(Path::new("the database"), error);
-    let database = Database::open(source).map_err(failed)?;
-    let tables = chosen(&database, wanted)?;
+    let mut database = Database::open(source).map_err(failed)?;
+    let unsettled = match source.log.clone() {
+        Some(log) => Some(database.unsettled(source, &log).map_err(failed)?),
+        None => None,
+    };
+    let chosen = chosen(&database, wanted)?;
     let mut unfinished = OsString::from(to);
     unfinished.push(UNFINISHED_SUFFIX);
     let unfinished = PathBuf::from(unfinished);
@@ -109,7 +119,7 @@ pub fn extract(
             Some(claim(&unfinished)?)
         }
     };
-    let written = write(source, &database, &tables, &unfinished, format);
+    let written = write(source, &database, &chosen, &unfinished, format);
     let written = written.and_then(|tables| {
         sync(&unfinished)?;
         refuse_log(to, format)?;
@@ -124,9 +134,17 @@ pub fn extract(
         // The original error matters more than one during cleanup.
         removed.ok();
     }
+    let mut tables = written?;
+    for (written, table) in tables.iter_mut().zip(&chosen) {
+        let found = unsettled
+            .as_ref()
+            .and_then(|found| found.object(table.object));
+        written.unsettled = found.cloned();
+    }
     Ok(Extracted {
-        tables: written?,
+        tables,
         problems: database.problems.texts.clone(),
+        unsettled,
     })
 }
 
@@ -211,6 +229,7 @@ fn write_table(
         computed: table.computed.clone(),
         unnamed_columns: table.unnamed_columns,
         opaque: opaque.map(|column| column.name.clone()).collect(),
+        unsettled: None,
     };
     if table.refusal.is_some() || table.columns.is_empty() {
         return Ok(extracted);

@@ -6,12 +6,14 @@
 //! - [`Source`], [`extract`]: write the tables of backups or data files to a SQLite file or CSV.
 //! - [`BackupFiles`], [`Unpacking`]: what Windlass media are made from, and made into again.
 //! - [`restore`]: restores a full backup and its differentials to data files.
+//! - [`Continuation`]: applies differentials to data files that were restored before.
 //!
 //! Invariants:
 //! 1. Paths in a backup are never written to: the caller decides where files go.
 //! 2. Output appears completely or not at all: it is renamed after the last sync.
 #![forbid(unsafe_code)]
 
+mod continuation;
 mod csv;
 mod ending;
 mod error;
@@ -25,11 +27,12 @@ mod summing;
 mod target;
 mod unpack;
 
+pub use continuation::Continuation;
 pub use ending::complete;
 pub use error::Error;
 pub use extract::{Extracted, ExtractedTable, Format, extract};
 pub use input::{FileInput, is_sql_server};
 pub use repack::{BackupFiles, SetSnapshot};
-pub use restore::{Destination, Restored, RestoredFile, Step, places, restore};
-pub use source::{Source, steps};
+pub use restore::{Destination, Restored, RestoredBase, RestoredFile, Step, places, restore};
+pub use source::{Source, backup_type, steps, steps_after};
 pub use unpack::{Unpacking, unpacked_files};

@@ -6,9 +6,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use windlass_bak::{
-    BackupType, Configuration, FileKind, Finding, Listing, Rebuilder, Rebuilt, StoredFile,
+    BackupType, Configuration, FileKind, Finding, Listing, Rebuilder, Rebuilt, StoredFile, Target,
 };
-use windlass_base::Guid;
+use windlass_base::{Guid, Lsn, Moment};
 use windlass_io::output;
 
 use crate::target::{FileTarget, safe_name};
@@ -48,11 +48,21 @@ pub struct RestoredFile {
 #[derive(Debug)]
 pub struct Restored {
     pub database: String,
+    /// The full backup.
+    pub base: RestoredBase,
     pub files: Vec<RestoredFile>,
     /// Bytes of log in the last set.
     pub log_bytes: u64,
     /// The findings about the backups, by step.
     pub findings: Vec<(usize, Finding)>,
+}
+
+/// The full backup that a restore began with: differentials must be based on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RestoredBase {
+    pub set: Guid,
+    pub checkpoint: Lsn,
+    pub finished: Option<Moment>,
 }
 
 /// Restores a full backup and its differentials to data files.
@@ -69,11 +79,15 @@ pub fn restore(steps: &[Step], destination: &Destination) -> Result<Restored, Er
     let mut target = FileTarget::create(paths.clone(), destination.replace, mode)?;
     let mut extents: BTreeMap<u16, u64> = BTreeMap::new();
     let mut findings = Vec::new();
-    let mut base = Guid::NIL;
+    let mut base = RestoredBase {
+        set: Guid::NIL,
+        checkpoint: configuration.checkpoint_lsn,
+        finished: configuration.finished,
+    };
     let mut last = None;
     for (index, step) in steps.iter().enumerate() {
         if index > 0 {
-            check_differential(step, base, &paths)?;
+            check_differential(step, base.set, &paths)?;
         }
         let rebuilt = run(step, &mut target)?;
         if let Some(first) = rebuilt.findings.first()
@@ -86,7 +100,7 @@ pub fn restore(steps: &[Step], destination: &Destination) -> Result<Restored, Er
             });
         }
         if index == 0 {
-            base = rebuilt.set.header.guid;
+            base.set = rebuilt.set.header.guid;
         }
         for (file, count) in &rebuilt.extents {
             *extents.entry(*file).or_default() += count;
@@ -95,7 +109,14 @@ pub fn restore(steps: &[Step], destination: &Destination) -> Result<Restored, Er
         last = Some(rebuilt);
     }
     target.keep()?;
-    Ok(report(last, configuration, &paths, &extents, findings))
+    Ok(report(
+        base,
+        last,
+        configuration,
+        &paths,
+        &extents,
+        findings,
+    ))
 }
 
 /// The destination of each file of a database, by its logical name.
@@ -134,6 +155,7 @@ fn first_full(steps: &[Step]) -> Result<(&Path, Configuration), Error> {
 }
 
 fn report(
+    base: RestoredBase,
     last: Option<Rebuilt>,
     first: Configuration,
     paths: &BTreeMap<u16, PathBuf>,
@@ -156,18 +178,19 @@ fn report(
     };
     Restored {
         database: configuration.database.clone(),
+        base,
         files: configuration.files.iter().filter_map(file).collect(),
         log_bytes,
         findings,
     }
 }
 
-fn first_file(step: &Step) -> &Path {
+pub(crate) fn first_file(step: &Step) -> &Path {
     step.files.first().map_or(Path::new(""), PathBuf::as_path)
 }
 
 /// The configuration of a set, from its first file.
-fn configuration(step: &Step) -> Result<Configuration, Error> {
+pub(crate) fn configuration(step: &Step) -> Result<Configuration, Error> {
     let path = first_file(step);
     let input = FileInput::open(path).map_err(|error| Error::file(path, error))?;
     let listing = Listing::read(input).map_err(|error| Error::backup(path, error))?;
@@ -181,7 +204,7 @@ fn configuration(step: &Step) -> Result<Configuration, Error> {
 }
 
 /// Rejects a set that is not a differential of the full backup.
-fn check_differential(
+pub(crate) fn check_differential(
     step: &Step,
     base: Guid,
     paths: &BTreeMap<u16, PathBuf>,
@@ -221,7 +244,7 @@ fn check_differential(
     }
 }
 
-fn run(step: &Step, target: &mut FileTarget) -> Result<Rebuilt, Error> {
+pub(crate) fn run(step: &Step, target: &mut dyn Target) -> Result<Rebuilt, Error> {
     let mut rebuilder = Rebuilder::new(step.position, target);
     for path in &step.files {
         let input = FileInput::open(path).map_err(|error| Error::file(path, error))?;

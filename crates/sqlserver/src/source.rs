@@ -4,14 +4,17 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use windlass_bak::page::{EXTENT_PAGES, PAGE_BYTES, PageHeader};
 use windlass_bak::table::Pages;
 use windlass_bak::{
     BackupType, ExtentIndex, ExtentReader, Finding, Listing, Location, PageId, SetListing,
+    Transactions,
 };
 use windlass_base::{Guid, Moment};
 
+use crate::restore::configuration;
 use crate::{Error, FileInput, Step};
 
 /// Number of extents cached in memory: 32 MB.
@@ -30,6 +33,8 @@ pub struct Source {
     pub findings: Vec<(PathBuf, Finding)>,
     /// Notable facts that are not problems.
     pub notes: Vec<String>,
+    /// The log of the last backup.
+    pub(crate) log: Option<Arc<Transactions>>,
 }
 
 #[derive(Debug)]
@@ -82,6 +87,7 @@ impl Source {
             pages: Kind::Files(files),
             database: String::new(),
             findings: Vec::new(),
+            log: None,
             notes: vec![
                 "Data files are read as they are: changes that a server would redo or undo from \
                  the log are not applied."
@@ -95,11 +101,7 @@ impl Source {
         let mut readers = Vec::new();
         let mut paths = Vec::new();
         let mut database = String::new();
-        let mut notes = vec![
-            "Rows are read as stored on the pages: changes in progress during the backup are \
-             neither completed nor undone from its log."
-                .to_owned(),
-        ];
+        let mut notes = Vec::new();
         for step in steps {
             let mut families = Vec::new();
             for path in &step.files {
@@ -131,8 +133,11 @@ impl Source {
             let path = paths.get(*input as usize).cloned().unwrap_or_default();
             (path, finding.clone())
         });
+        let findings = findings.collect();
+        let log = Some(Arc::new(index.take_transactions()));
         Ok(Self {
-            findings: findings.collect(),
+            findings,
+            log,
             pages: Kind::Backups(Box::new(Backups {
                 index,
                 readers,
@@ -165,12 +170,36 @@ struct Group {
     set: SetListing,
 }
 
+/// The type of the backup at a position of a file.
+///
+/// # Errors
+/// The file cannot be read, or has no such set.
+pub fn backup_type(path: &Path, position: u16) -> Result<BackupType, Error> {
+    let step = Step {
+        files: vec![path.to_owned()],
+        position,
+    };
+    Ok(configuration(&step)?.backup_type)
+}
+
 /// Sorts backup files: groups those of one media set, with the full backup first and then the
 /// differentials from the oldest to the newest.
 ///
 /// # Errors
 /// A file cannot be read, or the files do not belong together.
 pub fn steps(files: &[PathBuf], position: u16) -> Result<Vec<Step>, Error> {
+    steps_after(files, position, None)
+}
+
+/// As [`steps`], but with a full backup that was restored before, if there is one: then all are its differentials.
+///
+/// # Errors
+/// As [`steps`].
+pub fn steps_after(
+    files: &[PathBuf],
+    position: u16,
+    restored: Option<Guid>,
+) -> Result<Vec<Step>, Error> {
     let mut groups: Vec<Group> = Vec::new();
     for path in files {
         let input = FileInput::open(path).map_err(|error| Error::file(path, error))?;
@@ -198,7 +227,7 @@ pub fn steps(files: &[PathBuf], position: u16) -> Result<Vec<Step>, Error> {
         group.set.configuration().and_then(|found| found.finished)
     };
     groups.sort_by_key(|group| (kind(group) != Some(BackupType::Database), finished(group)));
-    let mut base = None;
+    let mut base = restored;
     for group in &groups {
         let path = group.files.first().cloned().unwrap_or_default();
         let found = group.set.configuration();
@@ -215,10 +244,14 @@ pub fn steps(files: &[PathBuf], position: u16) -> Result<Vec<Step>, Error> {
             }
             (other, _) => {
                 let what = other.map_or("Unknown", BackupType::description);
+                let why = match other {
+                    Some(BackupType::Log) => "only a server can redo its log; ",
+                    _ => "",
+                };
                 return Err(Error::Sequence {
                     path,
                     reason: format!(
-                        "a backup of type '{what}': one full backup and differentials on it can be read together"
+                        "a backup of type '{what}': {why}one full backup and differentials on it can be read together"
                     ),
                 });
             }

@@ -4,11 +4,14 @@
 //! are stored unchanged between them. Each data record expands to at most 64 KB, independently of
 //! the others; together they are the plain stream.
 
-use super::parallel::{Record, Workers};
+use windlass_codec::Algorithm;
+
+use super::parallel::{Record, Workers, algorithm_of, try_expand};
 use super::{Input, read_full};
 use crate::checksum::record_checksum;
-use crate::error::{Damage, Error, Finding, Place};
+use crate::error::{Damage, Error, Finding, Place, VersionWords};
 use crate::fields::Fields;
+use crate::mtf::Tag;
 
 /// Bytes of the header of a data record.
 pub const RECORD_HEADER_BYTES: usize = 0x1C;
@@ -30,6 +33,9 @@ const FILEMARK_BYTES_MAX: usize = 65536;
 
 /// Maximum bytes of an index record that are read: one entry for each 64 KB of descriptors.
 const INDEX_BYTES_MAX: usize = 1 << 24;
+
+/// The version words of all files with `MS_XPRESS` that were seen.
+const WORDS_OF_XPRESS: VersionWords = VersionWords(2, 3);
 
 /// Maximum number of records that are expanded at once: 4 MB, and as much for their payloads.
 const BATCH_RECORDS_MAX: u64 = 64;
@@ -60,6 +66,10 @@ pub(crate) struct Expander<I> {
     records: u64,
     /// What ended the last batch early.
     failure: Option<Error>,
+    /// The words at the start of the file, if it was read from there.
+    words: Option<VersionWords>,
+    /// What the first record is compressed with.
+    algorithm: Algorithm,
 }
 
 impl<I: Input> Expander<I> {
@@ -76,25 +86,68 @@ impl<I: Input> Expander<I> {
             });
         }
         let left = head.split_off(FIRST_RECORD_AT);
-        let fields = Fields(&head);
-        let (first, second) = (fields.u32(8), fields.u32(12));
-        if (first, second) != (2, 3) {
-            let record = left.iter().take(2 * RECORD_HEADER_BYTES).copied().collect();
-            return Err(Error::ContainerVersion {
-                first,
-                second,
-                record,
-            });
-        }
-        Ok(Self {
-            input,
+        let words = VersionWords(Fields(&head).u32(8), Fields(&head).u32(12));
+        let mut expander = Self {
             left,
             at: FIRST_RECORD_AT as u64,
-            payloads: Vec::with_capacity(EXPANDED_BYTES_MAX),
-            workers: Workers::default(),
-            records: 0,
-            failure: None,
-        })
+            words: Some(words),
+            ..Self::anywhere(input)
+        };
+        expander.recognise(words)?;
+        Ok(expander)
+    }
+
+    /// Finds out how the records are compressed, from the first one. Behind version words that were never seen,
+    /// it must prove itself: expand to a media header, with its checksum and length right.
+    fn recognise(&mut self, words: VersionWords) -> Result<(), Error> {
+        let known = self.left.len();
+        self.left.resize(known.max(RECORD_HEADER_BYTES), 0);
+        self.read_ahead(known)?;
+        let header = Fields(&self.left);
+        let (kind, units, payload) = (header.u8(0), header.u8(1), usize::from(header.u16(2)));
+        let checksum = header.u32(0x18);
+        if kind == KIND_DATA {
+            let known = self.left.len();
+            self.left
+                .resize(known.max(RECORD_HEADER_BYTES + payload), 0);
+            self.read_ahead(known)?;
+        }
+        let payload = self
+            .left
+            .get(RECORD_HEADER_BYTES..RECORD_HEADER_BYTES + payload);
+        let payload = payload.unwrap_or_default();
+        if words == WORDS_OF_XPRESS {
+            self.algorithm = algorithm_of(payload).unwrap_or(Algorithm::MsXpress);
+            return Ok(());
+        }
+        let record = self.left.iter().take(2 * RECORD_HEADER_BYTES).copied();
+        let refused = |reason: String| Error::ContainerVersion {
+            words,
+            reason,
+            record: record.collect(),
+        };
+        let mut expanded = vec![0; (usize::from(units) * LENGTH_UNIT).min(EXPANDED_BYTES_MAX)];
+        if kind != KIND_DATA || expanded.is_empty() {
+            return Err(refused("it is not a record of compressed data".to_owned()));
+        }
+        match try_expand(checksum, payload, &mut expanded) {
+            Err(damage) => Err(refused(damage.to_string())),
+            Ok(_) if !expanded.starts_with(&Tag::TAPE.0) => {
+                Err(refused("it does not expand to a media header".to_owned()))
+            }
+            Ok(algorithm) => {
+                self.algorithm = algorithm;
+                Ok(())
+            }
+        }
+    }
+
+    /// Fills what was added to the bytes read ahead, and takes back what the file does not have.
+    fn read_ahead(&mut self, known: usize) -> Result<(), Error> {
+        let rest = self.left.get_mut(known..).unwrap_or_default();
+        let read = read_full(&mut self.input, rest)?;
+        self.left.truncate(known + read);
+        Ok(())
     }
 
     /// Creates an expander for an input at any position: see [`Expander::begin_at`].
@@ -107,6 +160,8 @@ impl<I: Input> Expander<I> {
             workers: Workers::default(),
             records: 0,
             failure: None,
+            words: None,
+            algorithm: Algorithm::MsXpress,
         }
     }
 
@@ -121,6 +176,16 @@ impl<I: Input> Expander<I> {
     /// Number of data records so far.
     pub(crate) fn records(&self) -> u64 {
         self.records
+    }
+
+    /// What the first record is compressed with.
+    pub(crate) fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// The words at the start of the file, if it was read from there.
+    pub(crate) fn words(&self) -> Option<VersionWords> {
+        self.words
     }
 
     /// File offset of the next byte.
@@ -228,6 +293,7 @@ impl<I: Input> Expander<I> {
                     return Err(Error::RecordKind {
                         offset: file_offset,
                         header,
+                        words: self.words,
                     });
                 }
             }
@@ -267,6 +333,7 @@ impl<I: Input> Expander<I> {
             return Err(Error::RecordKind {
                 offset: file,
                 header: *header,
+                words: self.words,
             });
         }
         let begins = self.payloads.len();

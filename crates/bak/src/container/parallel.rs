@@ -34,6 +34,12 @@ pub(super) struct Record {
 #[derive(Debug, Default)]
 struct Worker {
     xpress: Box<BlockDecoder>,
+    others: Decoder,
+}
+
+/// The algorithm that a payload names itself. `MS_XPRESS` and DEFLATE do not.
+pub(super) fn algorithm_of(payload: &[u8]) -> Option<Algorithm> {
+    payload.starts_with(&ZSTD_MAGIC).then_some(Algorithm::Zstd)
 }
 
 /// The decoders of all threads, made when they are first needed.
@@ -94,6 +100,20 @@ impl Workers {
     }
 }
 
+/// Expands a payload with the right checksum to exactly `out`, and returns what it is compressed with.
+pub(super) fn try_expand(
+    checksum: u32,
+    payload: &[u8],
+    out: &mut [u8],
+) -> Result<Algorithm, Damage> {
+    let (found, expected) = (checksum, record_checksum(payload));
+    if found != expected {
+        return Err(Damage::RecordChecksum { expected, found });
+    }
+    let decoded = Worker::default().decode(payload, out);
+    decoded.map_err(|reason| Damage::RecordContent { reason })
+}
+
 impl Worker {
     fn expand(
         &mut self,
@@ -127,16 +147,22 @@ impl Worker {
         findings
     }
 
-    /// Expands a payload; its first bytes show the algorithm.
-    fn decode(&mut self, payload: &[u8], block: &mut [u8]) -> Result<(), String> {
-        if payload.starts_with(&ZSTD_MAGIC) {
-            // No such file was seen yet: a context for each record is fast enough.
-            let decoded = Decoder::new().decode(Algorithm::Zstd, Filter::NONE, payload, block);
-            return decoded.map_err(|error| error.to_string());
+    /// Expands a payload, and returns its algorithm: a Zstandard frame names itself, `MS_XPRESS` begins with a
+    /// complete Huffman table, and what is neither may be a stream of DEFLATE of exactly the right length.
+    fn decode(&mut self, payload: &[u8], block: &mut [u8]) -> Result<Algorithm, String> {
+        let named = algorithm_of(payload);
+        let damage = match named {
+            Some(_) => None,
+            None => match self.xpress.decode_block(payload, block) {
+                Ok(()) => return Ok(Algorithm::MsXpress),
+                Err(damage) => Some(damage.to_string()),
+            },
+        };
+        let algorithm = named.unwrap_or(Algorithm::QatDeflate);
+        match self.others.decode(algorithm, Filter::NONE, payload, block) {
+            Ok(()) => Ok(algorithm),
+            Err(error) => Err(damage.unwrap_or_else(|| error.to_string())),
         }
-        self.xpress
-            .decode_block(payload, block)
-            .map_err(|damage| damage.to_string())
     }
 }
 

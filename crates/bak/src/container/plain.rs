@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 
+use windlass_codec::Algorithm;
+
 use super::expand::Expander;
 use super::{Container, Input, RECOGNISE_BYTES, read_full};
-use crate::error::{Error, Finding, Place};
+use crate::error::{Error, Finding, Place, VersionWords};
 
 /// Bytes read at a time from an uncompressed file.
 const READ_BYTES: usize = 1 << 18;
@@ -82,6 +84,22 @@ impl<I: Input> PlainStream<I> {
         match &self.source {
             Source::Tape(_) => 0,
             Source::Compressed(expander) => expander.records(),
+        }
+    }
+
+    /// What it is compressed with.
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        match &self.source {
+            Source::Tape(_) => None,
+            Source::Compressed(expander) => Some(expander.algorithm()),
+        }
+    }
+
+    /// The version words of the compressed container.
+    pub fn words(&self) -> Option<VersionWords> {
+        match &self.source {
+            Source::Tape(_) => None,
+            Source::Compressed(expander) => expander.words(),
         }
     }
 

@@ -4,6 +4,7 @@
 //! - [`Database`]: the tables, with their columns and keys.
 //! - [`Database::read`]: the rows of a table.
 //! - [`Database::owners`]: the object that a page belongs to.
+//! - [`Database::unsettled`]: the objects whose pages do not have what the log says.
 //!
 //! `docs/sql-server-bak.md` describes what is and is not read.
 
@@ -19,13 +20,16 @@ mod rows;
 mod scan;
 mod system;
 mod text;
+mod unsettled;
 mod value;
 
 pub(crate) use compressed::fuzz_page;
+pub(crate) use value::datetime_text;
 
 pub use catalog::{Column, Database, Refusal, Table};
 pub use owners::{Owner, OwnerPart, Owners};
 pub use pages::Pages;
 pub use rows::{TakeRow, Tally};
 pub use scan::Problems;
+pub use unsettled::{Unsettled, UnsettledObject};
 pub use value::{SqlType, Value};

@@ -289,7 +289,7 @@ fn little(bytes: &[u8]) -> u64 {
 }
 
 /// `datetime`: ticks of 1/300 second, days since 1900.
-pub(super) fn datetime_text(ticks: u32, days: i32) -> Result<String, String> {
+pub(crate) fn datetime_text(ticks: u32, days: i32) -> Result<String, String> {
     /// Days from 0001-01-01 to 1900-01-01.
     const DAYS_TO_1900: i32 = 693_595;
     let milliseconds = (u64::from(ticks) * 10 + 1) / 3;

@@ -23,8 +23,12 @@ use crate::listing::{FINDINGS_MAX, Gather, SetListing};
 use crate::mtf::configuration::{BackupType, Configuration, FileKind};
 use crate::mtf::media::MediaHeader;
 use crate::page::{EXTENT_PAGES, Located, PAGE_BYTES, PageHeader, locate};
+use crate::transactions::Transactions;
 use crate::visit::ExtentPlace;
 use crate::walk::{Walked, walk};
+
+/// Maximum number of open transactions that are named.
+const TRANSACTIONS_NAMED: usize = 100;
 
 /// Numbers of the structures checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,6 +59,8 @@ pub struct Checked {
     pub log_blocks: u64,
     /// Virtual log files without gaps.
     pub virtual_logs: u64,
+    /// Records in the log.
+    pub log_records: u64,
 }
 
 /// A finding and its file.
@@ -106,6 +112,7 @@ struct State {
     input: usize,
     files: BTreeMap<u16, FileCheck>,
     log: LogCheck,
+    transactions: Transactions,
     checked: Checked,
     findings: Vec<FileFinding>,
     more_findings: u64,
@@ -345,6 +352,7 @@ impl State {
                 self.checked.unprotected_pages
             ));
         }
+        self.report_transactions();
         let found = set.as_ref().and_then(SetListing::configuration);
         if found.is_some_and(|found| !found.has_checksums()) {
             self.unchecked.push(
@@ -361,6 +369,31 @@ impl State {
             more_findings: self.more_findings,
             notes: self.notes,
             unchecked: self.unchecked,
+        }
+    }
+
+    /// Names the transactions that a server would undo.
+    fn report_transactions(&mut self) {
+        let log = std::mem::take(&mut self.transactions);
+        self.checked.log_records = log.records;
+        let open = log.open();
+        let named = open.iter().take(TRANSACTIONS_NAMED);
+        self.notes.extend(named.map(ToString::to_string));
+        if open.len() > TRANSACTIONS_NAMED {
+            let more = open.len() - TRANSACTIONS_NAMED;
+            self.notes
+                .push(format!("{more} more transactions have no end in the log"));
+        }
+        if log.unreadable_blocks > 0 {
+            self.unchecked.push(format!(
+                "whether all transactions had ended: the records of {} log blocks cannot be read",
+                log.unreadable_blocks
+            ));
+        } else if log.is_cut {
+            self.unchecked.push(
+                "whether more transactions had not ended: the log has more than are kept in memory"
+                    .to_owned(),
+            );
         }
     }
 

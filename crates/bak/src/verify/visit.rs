@@ -92,6 +92,7 @@ impl Visit for VerifyVisit<'_, '_> {
         self.state
             .log
             .piece(log, offset, place, piece, &mut findings);
+        self.state.transactions.piece(log, offset, piece);
         for finding in findings {
             self.state.report(finding.place, finding.damage);
         }

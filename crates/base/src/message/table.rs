@@ -466,6 +466,9 @@ messages! {
     50222, 16, agent_option_not_supported(parameter, reason), "{parameter} is not supported: {reason}.";
     50223, 16, agent_runs_already(folder), "The jobs of the instance in {folder} are run by another process. Stop it first: only one may run them.";
     50224, 16, agent_not_started(folder, reason), "The jobs of the instance in {folder} cannot be run: {reason}";
+    50270, 16, database_of_sql_server(database), "Database '{database}' is one of SQL Server, and offline: its files are kept, but nothing opens them here. Attach them to a SQL Server, or read its tables with windlass extract.";
+    50271, 16, restore_over_sql_server(database), "Database '{database}' is one of SQL Server. Drop it first (its files stay), or restore under another name.";
+    50272, 16, sql_server_restore_broke_off(database), "The restore of '{database}' broke off while a differential was applied, so that its files are of no use. Begin again with the full backup, WITH REPLACE.";
     50290, 16, moment_not_reached(moment, reason), "No backups lead to {moment}: {reason}. Nothing was restored.";
     50291, 16, no_media_in_folder(folder), "There are no backups in '{folder}'; subfolders are not searched.";
     50292, 16, drill_needs_space(database, needed, most), "'{database}' takes {needed} bytes when it is restored, more than the {most} that the drill may use (--space).";
@@ -508,6 +511,8 @@ texts! {
     file_unpacked(file, bytes), "The file '{file}' of SQL Server was written: {bytes} bytes.";
     files_deleted(count, database), "The {count} files of '{database}' were deleted.";
     files_are_sql_servers(), "The files are SQL Server's: the database is not registered here. windlass extract reads its tables.";
+    sql_server_is_offline(database), "The files of '{database}' are SQL Server's: the database is listed here as OFFLINE. Attach its files to a SQL Server; windlass extract reads its tables.";
+    sql_server_waits(database), "The files of '{database}' are SQL Server's, and wait for differentials, or for RESTORE DATABASE WITH RECOVERY.";
     finding(text), "{text}";
     found_on_device(device, finding), "'{device}': {finding}.";
     give_another_place(), "Use another target with --to FILE or --move LOGICAL=FILE.";
@@ -604,7 +609,7 @@ texts! {
     set_value_not_supported(name), "SET {name} with this value is not supported, and what follows may rely on it. The session behaves as with SQL Server's defaults: change the script to these, and omit the line.";
     several_backups_not_supported(), "A backup of several databases at once is not supported. Suspending databases for snapshots is not supported; back each one up.";
     several_logs_not_supported(), "More than one log file is not supported. A database has one log; give it their total size.";
-    sql_server_recovery_not_supported(), "WITH NORECOVERY or STANDBY from a backup of SQL Server is not supported. Name the full backup and its differentials together, as the devices of one statement.";
+    sql_server_recovery_not_supported(), "WITH NORECOVERY from a backup of SQL Server without a name for the database is not supported. Name the database, or name the full backup and its differentials together.";
     sqlbackup_call_not_supported(error), "This call of sqlbackup is not supported. {error}.";
     statement_not_supported(what, hint), "{what} is not supported. {hint}";
     statement_on_sqlite_file(name), "This statement on the SQLite file '{name}' is not supported. Its recovery model is SIMPLE, and PRAGMA statements change its settings; databases of the page engine have more.";

@@ -30,7 +30,8 @@ const EXTRACT_NOTES: &str = "\
 The files are recognised by their content: all stripes of a full backup and its differentials, in any
 order; or the .mdf and .ndf files of a database. Row counts are compared with the server's own counters,
 and everything that cannot be read is reported: the exit code is 0 only if every row of every table was
-written. Rows are read as stored on the pages; the log is not applied.";
+written. Rows are read as stored on the pages. The log in the backup is not applied, but read: transactions
+that were open at its end are listed, with the tables that have their rows.";
 
 /// Output format of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,6 +1,7 @@
 //! `windlass extract`: extracts the tables of SQL Server backups, or their data files.
 
 use serde_json::{Value as Json, json};
+use windlass_bak::table::{Owner, Unsettled, UnsettledObject};
 use windlass_sqlserver::{
     Destination, Error, Extracted, ExtractedTable, Format, Restored, Source, extract, restore,
     steps,
@@ -56,6 +57,11 @@ fn tables(arguments: &ExtractArguments, common: &Common) -> Result<Outcome, Erro
     for note in &source.notes {
         message_line(note);
     }
+    if let Some(unsettled) = &extracted.unsettled {
+        for line in log_lines(unsettled) {
+            message_line(&line);
+        }
+    }
     if common.json {
         result_line(&as_json(&extracted).to_string());
     } else {
@@ -89,6 +95,36 @@ fn print(extracted: &Extracted) {
     table.finish();
 }
 
+/// What the log of the backup says of its pages.
+fn log_lines(unsettled: &Unsettled) -> Vec<String> {
+    if unsettled.is_settled() {
+        return vec![format!(
+            "The log in the backup has {} records: no transaction was open at its end, and no page lacks a change of rows in it.",
+            unsettled.records
+        )];
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for text in &unsettled.transactions {
+        lines.push(format!("log: {text}"));
+    }
+    for object in &unsettled.objects {
+        let Owner { schema, name, .. } = &object.owner;
+        lines.push(format!("log: {schema}.{name}: {}", object.text()));
+    }
+    if unsettled.unknown_pages > 0 {
+        lines.push(format!(
+            "log: {} more such pages are of unknown objects",
+            unsettled.unknown_pages
+        ));
+    }
+    if let Some(doubt) = &unsettled.doubt {
+        lines.push(format!(
+            "Not checked: whether transactions were open at the end of the backup, because {doubt}."
+        ));
+    }
+    lines
+}
+
 /// Everything that was not written, in words.
 fn problems(extracted: &Extracted) -> Vec<String> {
     let mut problems: Vec<String> = extracted
@@ -119,6 +155,9 @@ fn problems(extracted: &Extracted) -> Vec<String> {
         if reported.count > reported.texts.len() as u64 {
             let more = reported.count - reported.texts.len() as u64;
             problems.push(format!("{name}: and {more} more"));
+        }
+        if let Some(unsettled) = &table.unsettled {
+            problems.push(format!("{name}: {}", unsettled.text()));
         }
         for column in &table.computed {
             problems.push(format!(
@@ -152,10 +191,32 @@ fn as_json(extracted: &Extracted) -> Json {
                 "computed_columns": table.computed,
                 "unnamed_columns": table.unnamed_columns,
                 "columns_as_bytes": table.opaque,
+                "unsettled": table.unsettled.as_ref().map(unsettled_json),
             })
         })
         .collect();
-    json!({ "tables": tables, "problems": extracted.problems })
+    let log = extracted.unsettled.as_ref().map(|log| {
+        json!({
+            "records": log.records,
+            "open_transactions": log.transactions,
+            "objects": log.objects.iter().map(unsettled_json).collect::<Vec<Json>>(),
+            "unknown_pages": log.unknown_pages,
+            "not_checked": log.doubt,
+        })
+    });
+    json!({ "tables": tables, "problems": extracted.problems, "log": log })
+}
+
+fn unsettled_json(object: &UnsettledObject) -> Json {
+    json!({
+        "schema": object.owner.schema,
+        "name": object.owner.name,
+        "open_pages": object.open_pages,
+        "inserted": object.rows.inserted,
+        "deleted": object.rows.deleted,
+        "modified": object.rows.modified,
+        "older_pages": object.older_pages,
+    })
 }
 
 fn data_files(arguments: &ExtractArguments, common: &Common) -> Result<Outcome, Error> {

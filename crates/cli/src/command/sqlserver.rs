@@ -7,7 +7,8 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 use windlass_bak::page::PAGE_BYTES;
 use windlass_bak::{
-    Census, Container, Entry, FileCensus, ObjectCensus, SetListing, VirtualLog, page_type_name,
+    Census, Container, Entry, FileCensus, ObjectCensus, SetListing, VersionWords, VirtualLog,
+    Walked, page_type_name,
 };
 use windlass_io::output;
 use windlass_sqlserver::FileInput;
@@ -104,8 +105,11 @@ fn summary(census: &Census) -> Vec<String> {
     let mut lines = vec![match walked.container {
         Container::Tape => format!("plain tape format, {} bytes", walked.file_bytes),
         Container::Compressed => format!(
-            "compressed container: {} bytes in {} records expand to {} bytes",
-            walked.file_bytes, walked.records, walked.stream_bytes
+            "compressed container{}: {} bytes in {} records expand to {} bytes",
+            codec(walked),
+            walked.file_bytes,
+            walked.records,
+            walked.stream_bytes
         ),
     }];
     if let Some(media) = &census.listing.media {
@@ -125,6 +129,16 @@ fn summary(census: &Census) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// How the container is compressed, if it is not as usual.
+fn codec(walked: &Walked) -> String {
+    match (walked.algorithm, walked.words) {
+        (Some(algorithm), Some(words)) if words != VersionWords(2, 3) => {
+            format!(" of {algorithm} (version words {words})")
+        }
+        _ => String::new(),
+    }
 }
 
 /// What a set is, in a line.
@@ -251,6 +265,8 @@ fn as_json(census: &Census) -> Json {
         "file_bytes": walked.file_bytes,
         "stream_bytes": walked.stream_bytes,
         "records": walked.records,
+        "algorithm": walked.algorithm.map(|algorithm| algorithm.to_string()),
+        "version_words": walked.words.map(|words| [words.0, words.1]),
         "media": listing.media.as_ref().map(|media| json!({
             "media_set": media.media_set.to_string(),
             "family_number": media.family_number,

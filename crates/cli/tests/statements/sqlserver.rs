@@ -95,7 +95,7 @@ fn extract_writes_tables_or_data_files_and_fails_when_a_row_is_missing() {
     ]);
     assert!(reported.out.contains("830"), "{}", reported.out);
     assert!(
-        reported.err.contains("neither completed nor undone"),
+        reported.err.contains("no transaction was open at its end"),
         "{}",
         reported.err
     );
@@ -218,10 +218,160 @@ fn restore_writes_data_files_only_where_it_is_told_to() {
     let run = place.sql(&script);
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(place.path("out/x.mdf").exists() && place.path("out/x.ldf").exists());
-    assert!(run.err.contains("not registered here"), "{}", run.err);
+    assert!(run.err.contains("listed here as OFFLINE"), "{}", run.err);
     std::fs::create_dir(place.path("plain")).expect("a folder");
-    place.succeed(&["restore", &full, "--to", &place.text("plain")]);
+    let run = place.succeed(&["restore", &full, "--to", &place.text("plain")]);
+    assert!(run.err.contains("not registered here"), "{}", run.err);
     assert!(place.path("plain/doublediff.mdf").exists());
+}
+
+const MOVES: &str = "MOVE 'doublediff' TO 'd:\\x.mdf', MOVE 'doublediff_log' TO 'd:\\x.ldf'";
+
+fn state_of(place: &Place, instance: &str) -> String {
+    let query = "SELECT state_desc, (SELECT count(*) FROM sys.master_files AS f WHERE f.database_id = d.database_id), \
+                 DATABASEPROPERTYEX(name, 'Status') FROM sys.databases AS d WHERE name = 'x'";
+    let run = place.sql_with(&["--instance", instance], query);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let row = run.out.lines().nth(2).unwrap_or_default();
+    row.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_restore_in_steps_gives_the_same_files_as_in_one_and_the_database_is_offline() {
+    let lab = "sql2008r2_lab_DoubleDiffing__difftest";
+    let (Some(full), Some(first), Some(last), Some(other)) = (
+        sample(&format!("{lab}-full.bak")),
+        sample(&format!("{lab}-diff1.bak")),
+        sample(&format!("{lab}-diff2.bak")),
+        sample("sql2016_BackupTestDb_diff.bak"),
+    ) else {
+        return;
+    };
+    let place = Place::new();
+    let instance = place.text("instance");
+    let sql = |text: &str| place.sql_with(&["--instance", &instance], text);
+    let succeed = |text: &str| {
+        let run = sql(text);
+        assert_eq!(run.code, Some(0), "{text}: {}", run.err);
+        run.err
+    };
+    let refuse = |text: &str, why: &str| {
+        let run = sql(text);
+        assert_eq!(run.code, Some(1), "{text}: {}", run.err);
+        assert!(run.err.contains(why), "{text}: {}", run.err);
+    };
+    let told = succeed(&format!(
+        "RESTORE DATABASE x FROM DISK = '{full}' WITH NORECOVERY, {MOVES}"
+    ));
+    assert!(told.contains("wait for differentials"), "{told}");
+    assert_eq!(state_of(&place, &instance), "RESTORING 2 RESTORING");
+    refuse("BACKUP DATABASE x TO DISK = 'd:\\x.wl'", "restor");
+    refuse("USE x", "restor");
+    refuse(
+        &format!("RESTORE DATABASE x FROM DISK = '{other}'"),
+        "the differential needs backup set",
+    );
+    let log = other.replace("_diff.bak", "_log.bak");
+    refuse(
+        &format!("RESTORE LOG x FROM DISK = '{log}'"),
+        "only a server can redo its log",
+    );
+    assert_eq!(state_of(&place, &instance), "RESTORING 2 RESTORING");
+    succeed(&format!(
+        "RESTORE DATABASE x FROM DISK = '{first}' WITH NORECOVERY"
+    ));
+    assert_eq!(state_of(&place, &instance), "RESTORING 2 RESTORING");
+    let told = succeed(&format!("RESTORE DATABASE x FROM DISK = '{last}'"));
+    assert!(told.contains("listed here as OFFLINE"), "{told}");
+    assert_eq!(state_of(&place, &instance), "OFFLINE 2 OFFLINE");
+
+    let at_once = Place::new();
+    let run = at_once.sql(&format!(
+        "RESTORE DATABASE x FROM DISK = '{full}', DISK = '{last}' WITH {MOVES}"
+    ));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    for name in ["x.mdf", "x.ldf"] {
+        let [one, other] = [&place, &at_once].map(|place| std::fs::read(place.path(name)));
+        assert!(one.expect("a file") == other.expect("a file"), "{name}");
+    }
+
+    let offline = "is one of SQL Server, and offline";
+    refuse("BACKUP DATABASE x TO DISK = 'd:\\x.wl'", offline);
+    refuse("USE x", offline);
+    refuse("ALTER DATABASE x SET RECOVERY SIMPLE", offline);
+    refuse("DBCC CHECKDB (x)", offline);
+    refuse("SELECT * FROM x.dbo.t", "x");
+    refuse("RESTORE DATABASE x WITH RECOVERY", "already");
+    refuse(
+        &format!("RESTORE DATABASE x FROM DISK = '{last}'"),
+        "differentials",
+    );
+    refuse(
+        &format!("RESTORE DATABASE x FROM DISK = '{full}' WITH {MOVES}"),
+        "REPLACE",
+    );
+    succeed(&format!(
+        "RESTORE DATABASE x FROM DISK = '{full}' WITH REPLACE, NORECOVERY, {MOVES}"
+    ));
+    succeed("RESTORE DATABASE x WITH RECOVERY");
+    assert_eq!(state_of(&place, &instance), "OFFLINE 2 OFFLINE");
+    succeed("EXEC sp_helpdb x");
+    // SQL Server does not delete the files of a database that is offline.
+    let told = succeed("DROP DATABASE x");
+    assert!(told.contains("x.mdf") && told.contains("x.ldf"), "{told}");
+    assert!(place.path("x.mdf").exists() && place.path("x.ldf").exists());
+    assert_eq!(state_of(&place, &instance), "");
+}
+
+#[test]
+fn a_differential_that_breaks_off_leaves_a_database_that_only_a_full_backup_restores() {
+    let lab = "sql2008r2_lab_DoubleDiffing__difftest";
+    let (Some(full), Some(last)) = (
+        sample(&format!("{lab}-full.bak")),
+        sample(&format!("{lab}-diff2.bak")),
+    ) else {
+        return;
+    };
+    let place = Place::new();
+    let instance = place.text("instance");
+    let sql = |text: &str| place.sql_with(&["--instance", &instance], text);
+    let begin =
+        format!("RESTORE DATABASE x FROM DISK = '{full}' WITH REPLACE, NORECOVERY, {MOVES}");
+    assert_eq!(sql(&begin).code, Some(0));
+    let whole = std::fs::read(place.path("x.mdf")).expect("a file");
+    // A damaged differential is found before anything is changed.
+    let mut bytes = std::fs::read(&last).expect("a backup");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(place.path("bad.bak"), &bytes).expect("a file");
+    let run = sql("RESTORE DATABASE x FROM DISK = 'd:\\bad.bak'");
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(std::fs::read(place.path("x.mdf")).expect("a file") == whole);
+    assert_eq!(state_of(&place, &instance), "RESTORING 2 RESTORING");
+    // The process is gone while the files are changed: what the entry says then.
+    let catalog =
+        rusqlite::Connection::open(place.path("instance/windlass.catalog")).expect("the catalog");
+    let clear = "UPDATE own_database SET base_set_guid = NULL, base_lsn = NULL, base_date = NULL";
+    assert_eq!(catalog.execute(clear, []).expect("an update"), 1);
+    drop(catalog);
+    for text in [
+        format!("RESTORE DATABASE x FROM DISK = '{last}'"),
+        "RESTORE DATABASE x WITH RECOVERY".to_owned(),
+    ] {
+        let run = sql(&text);
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        assert!(
+            run.err.contains("Begin again with the full backup"),
+            "{}",
+            run.err
+        );
+    }
+    assert_eq!(sql(&begin).code, Some(0));
+    assert_eq!(
+        sql(&format!("RESTORE DATABASE x FROM DISK = '{last}'")).code,
+        Some(0)
+    );
+    assert_eq!(state_of(&place, &instance), "OFFLINE 2 OFFLINE");
 }
 
 #[test]

@@ -32,6 +32,7 @@ pub(crate) fn usable(session: &Session, name: &str) -> Result<DatabaseRecord, Fa
     match record.state {
         DatabaseState::Online => Ok(record),
         DatabaseState::Restoring => Err(table::database_restoring(&record.name).into()),
+        DatabaseState::Offline => Err(table::database_of_sql_server(&record.name).into()),
     }
 }
 

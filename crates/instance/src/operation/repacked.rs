@@ -27,7 +27,7 @@ const OF_COPY: [&str; 13] = [
 /// Writes what SQL Server says of the original to a row of HEADERONLY.
 pub(super) fn header(row: &mut [Value], original: &Original) {
     let columns = media_rows::header_columns();
-    for (name, cell) in columns::header(&original.listing, false) {
+    for (name, cell) in columns::header(&original.listing, None) {
         let index = columns.iter().position(|column| column.name == name);
         let of_copy = OF_COPY.contains(&name);
         if let Some(slot) = index

@@ -86,6 +86,11 @@ impl Runner<'_> {
                      RECOVERY), or leave the database out (BACKUP DATABASES [*] EXCEPT [name]).",
                     record.name
                 )),
+                DatabaseState::Offline => self.report.warn(&format!(
+                    "'{}' is not backed up: it is one of SQL Server, and offline. Keep its backups, or leave it out \
+                     (BACKUP DATABASES [*] EXCEPT [name]).",
+                    record.name
+                )),
             }
         }
         Ok(names)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_catalog::{DatabaseRecord, DatabaseState, EndedDamage, Origin};
+use windlass_catalog::{DatabaseRecord, DatabaseState, EndedDamage, FileRecord, Origin};
 use windlass_source::ownership::{self, Owner};
 use windlass_source::sqlite::{self, Seized};
 use windlass_source::{Content, Error as SourceError};
@@ -265,6 +265,11 @@ fn drop_one(
     let _alone = refuse_in_use(session, &record)?;
     let path = record.path.display();
     let notes = match (record.state, record.origin) {
+        (_, Origin::SqlServer) => {
+            let files = session.instance.catalog().files(record.database_id)?;
+            let left = |file: &FileRecord| table::file_left(file.path.display());
+            files.iter().map(left).collect()
+        }
         (DatabaseState::Restoring, _) if record.log_path.is_some() => {
             let log = record.log_path.as_deref().unwrap_or(Path::new(""));
             match windlass_source::engine::forget(log, record.made_for)? {
@@ -283,7 +288,9 @@ fn drop_one(
             None => table::file_deleted(path),
             Some(why) => table::file_left_to_others(path, why),
         }],
-        (DatabaseState::Online, Origin::Attached) => vec![table::file_left(path)],
+        (DatabaseState::Offline, _) | (DatabaseState::Online, Origin::Attached) => {
+            vec![table::file_left(path)]
+        }
     };
     session.instance.forget(&record.name)?;
     if !record.path.exists() {

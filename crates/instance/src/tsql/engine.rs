@@ -298,6 +298,9 @@ pub(super) fn alter(
         AlteredDatabase::Named(name) => name.text.clone(),
         AlteredDatabase::Current => session.current_database().to_owned(),
     };
+    if known(session, &name).is_ok_and(|record| record.origin == Origin::SqlServer) {
+        return Err(table::database_of_sql_server(&name).into());
+    }
     if let Some(is_exclusive) = user_access(&alter.action) {
         let record = known(session, &name)?;
         if is_exclusive {

@@ -97,7 +97,7 @@ pub(crate) fn facts(session: &Session, asks_databases: bool) -> Result<Facts, Fa
         let own = session.instance.catalog().databases()?.into_iter();
         let own = own.inspect(|record| {
             if record.state != DatabaseState::Online {
-                facts.restoring.push(record.database_id);
+                facts.closed.push((record.database_id, record.state.name()));
             }
         });
         let own: Vec<_> = own.collect();

@@ -69,6 +69,7 @@ pub(super) use places::placed;
 pub(crate) use placing::WITH_REPLACE;
 pub(super) use placing::{Placing, Wish, all, outside_folders};
 use reader::SetReader;
+pub(super) use registration::tell_unwritten;
 pub use sequence::Sequence;
 use target::{Begun, TargetKind, Wanted, first, is_among, kind_of, log};
 
@@ -148,7 +149,14 @@ fn attempt(
     if known.as_ref().is_some_and(|known| known.database_id > 0) {
         session.instance.refuse_copy(options.operation(), name)?;
     }
+    let of_sql_server = known
+        .as_ref()
+        .filter(|known| known.origin == Origin::SqlServer);
     if options.media.devices.is_empty() {
+        if let Some(record) = of_sql_server {
+            sql_server::recover(session, record, options, sink)?;
+            return Ok(RestoreOutcome::Recovered);
+        }
         return recovery::run(session, name, known, options, sink);
     }
     if options.follow.is_some() {
@@ -161,6 +169,9 @@ fn attempt(
     if sql_server::is_backup(&devices) {
         sql_server::Media::new(&devices, &options.media).restore(session, name, options, sink)?;
         return Ok(RestoreOutcome::DataFiles);
+    }
+    if of_sql_server.is_some() {
+        return Err(table::restore_over_sql_server(name).into());
     }
     let reader = SetReader::open(session, name, devices, options, settled)?;
     refuse_sql_servers(&reader.opened.set)?;

@@ -107,9 +107,15 @@ impl Placing<'_> {
         self.refuse_owner(session, |owner| !owner.eq_ignore_ascii_case(name))
     }
 
-    /// Refuses a file of any database.
-    pub(in crate::operation) fn check_unowned(&self, session: &Session) -> Result<(), Failure> {
-        self.refuse_owner(session, |_| true)
+    /// Refuses a file of any database but `own`.
+    pub(in crate::operation) fn check_unowned(
+        &self,
+        session: &Session,
+        own: Option<&str>,
+    ) -> Result<(), Failure> {
+        self.refuse_owner(session, |owner| {
+            own.is_none_or(|own| !owner.eq_ignore_ascii_case(own))
+        })
     }
 
     fn refuse_owner(

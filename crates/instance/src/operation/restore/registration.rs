@@ -18,7 +18,7 @@ use crate::instance::new_record;
 use crate::{Failure, Session, Sink};
 
 /// Reports that a database is restored, but not its entry in the catalog.
-pub(super) fn tell_unwritten(name: &str, failure: &Failure, sink: &mut dyn Sink) {
+pub(in crate::operation) fn tell_unwritten(name: &str, failure: &Failure, sink: &mut dyn Sink) {
     let reasons: Vec<&str> = failure
         .messages
         .iter()

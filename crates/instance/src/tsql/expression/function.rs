@@ -299,10 +299,9 @@ fn session_function(
             [Value::Null, _] | [_, Value::Null] => Value::Null,
             [database, property] => {
                 let found = facts.named(&text_of(database)?);
-                let restoring = found.map(|(id, _)| facts.restoring.contains(id));
-                restoring.map_or(Value::Null, |restoring| {
-                    text_of(property)
-                        .map_or(Value::Null, |name| database_property(&name, restoring))
+                let state = found.map(|(id, _)| facts.state_of(*id));
+                state.map_or(Value::Null, |state| {
+                    text_of(property).map_or(Value::Null, |name| database_property(&name, state))
                 })
             }
             _ => Value::Null,
@@ -333,13 +332,13 @@ fn session_function(
 /// Whether the session may use a database now.
 fn is_open(facts: &Facts, id: i64) -> bool {
     let is_system = crate::SYSTEM_DATABASES.iter().any(|(_, own)| *own == id);
-    !facts.restoring.contains(&id) && (is_system || facts.principal.may(Right::Databases))
+    facts.is_online(id) && (is_system || facts.principal.may(Right::Databases))
 }
 
 /// A property of a database; NULL for those that are not known here, as on SQL Server.
-fn database_property(name: &str, is_restoring: bool) -> Value {
+fn database_property(name: &str, state: &str) -> Value {
     match name.to_ascii_uppercase().as_str() {
-        "STATUS" => Value::text(if is_restoring { "RESTORING" } else { "ONLINE" }),
+        "STATUS" => Value::text(state),
         "RECOVERY" => Value::text("SIMPLE"),
         "UPDATEABILITY" => Value::text("READ_WRITE"),
         "USERACCESS" => Value::text("MULTI_USER"),

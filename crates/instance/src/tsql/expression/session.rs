@@ -15,8 +15,8 @@ pub(crate) struct Facts {
     pub(crate) database: String,
     /// Number and name of every database; empty if the statement does not ask.
     pub(crate) databases: Vec<(i64, String)>,
-    /// The numbers of the databases that wait for a restore.
-    pub(crate) restoring: Vec<i64>,
+    /// The numbers of the databases that are not online, and their states.
+    pub(crate) closed: Vec<(i64, &'static str)>,
     pub(crate) identity: Identity,
     /// For whom the session acts.
     pub(crate) principal: Principal,
@@ -45,7 +45,7 @@ impl Facts {
             utc: Timestamp::now().to_zoned(TimeZone::UTC).datetime(),
             database,
             databases: Vec::new(),
-            restoring: Vec::new(),
+            closed: Vec::new(),
             identity,
             principal,
             principals: Vec::new(),
@@ -57,6 +57,21 @@ impl Facts {
     pub(super) fn named(&self, name: &str) -> Option<&(i64, String)> {
         let mut databases = self.databases.iter();
         databases.find(|(_, found)| super::collation::compare(found, name).is_eq())
+    }
+
+    /// The state of a database, as in `sys.databases`.
+    pub(super) fn state_of(&self, number: i64) -> &'static str {
+        let mut closed = self.closed.iter();
+        let found = closed.find(|(found, _)| *found == number);
+        found.map_or(
+            windlass_catalog::DatabaseState::Online.name(),
+            |(_, state)| state,
+        )
+    }
+
+    /// Whether a database is online.
+    pub(super) fn is_online(&self, number: i64) -> bool {
+        !self.closed.iter().any(|(found, _)| *found == number)
     }
 
     pub(super) fn numbered(&self, number: i64) -> Option<&(i64, String)> {

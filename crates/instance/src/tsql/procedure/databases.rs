@@ -117,7 +117,7 @@ impl HelpedFile {
 
 fn files(session: &mut Session, record: &DatabaseRecord) -> Result<Vec<HelpedFile>, Failure> {
     let listed = session.instance.catalog().files(record.database_id)?;
-    if record.log_path.is_none() || listed.is_empty() {
+    if listed.is_empty() {
         return Ok(vec![HelpedFile {
             id: 1,
             is_log: false,
@@ -128,7 +128,7 @@ fn files(session: &mut Session, record: &DatabaseRecord) -> Result<Vec<HelpedFil
     }
     let open = match record.state {
         DatabaseState::Online => session.instance.engine(record).ok(),
-        DatabaseState::Restoring => None,
+        DatabaseState::Restoring | DatabaseState::Offline => None,
     };
     let specs = open.map(|database| database.files()).unwrap_or_default();
     let file = |file: FileRecord| HelpedFile {

@@ -1,7 +1,9 @@
 //! RESTORE from backups that SQL Server wrote: recognized by their content, described in the same
 //! columns.
 //!
-//! SQL Server databases do not run here: RESTORE DATABASE writes data files and registers nothing.
+//! SQL Server databases do not run here: RESTORE DATABASE writes data files, and registers the database as offline.
+
+mod restore;
 
 use std::path::{Path, PathBuf};
 
@@ -9,20 +11,18 @@ use windlass_bak::columns::{self, Cell};
 use windlass_bak::{Listing, SetListing, Verified, Verifier};
 use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_base::word::Algorithm;
 use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::OnDamage;
-use windlass_source::Recovery;
-use windlass_source::sqlite::{Seized, refuse_to_replace};
-use windlass_sqlserver::{
-    Destination, FileInput, Step, complete, is_sql_server, places, restore, steps,
-};
+use windlass_sqlserver::{FileInput, is_sql_server};
 
+pub(super) use self::restore::recover;
 use super::columns::headings;
 use super::inspect::{Inspect, Inspection};
 use super::media::{MediaOptions, Required};
 use super::media_rows;
-use super::restore::{Placing, RestoreOptions, Wish, all, outside_folders, placed};
+use super::restore::{outside_folders, placed};
 use crate::message_of::os_error;
 use crate::{Failure, ResultSet, Session, Sink, Value};
 
@@ -91,7 +91,7 @@ impl<'a> Media<'a> {
             }
             Inspect::Headers => {
                 let sets = self.wanted(&listing)?;
-                let row = |set: &&SetListing| header_row(set, listing.is_compressed());
+                let row = |set: &&SetListing| header_row(set, listing.algorithm());
                 let positions = sets.iter().map(|set| set.header.position).collect();
                 let rows = sets.iter().map(row).collect();
                 (headings(&media_rows::header_columns()), rows, positions)
@@ -181,154 +181,16 @@ impl<'a> Media<'a> {
         Failure::from(messages)
     }
 
-    /// Restores the data files to the targets of MOVE or to the target folder.
-    pub(super) fn restore(
-        &self,
-        session: &Session,
-        name: &str,
-        options: &RestoreOptions,
-        sink: &mut dyn Sink,
-    ) -> Result<(), Failure> {
-        let required = Required::of_restore(session, &options.keys, &options.signed_by)?;
-        self.check_protection(&required)?;
-        if options.recovery != Recovery::Recovery {
-            return Err(table::sql_server_recovery_not_supported().into());
-        }
-        let mut moves = Vec::new();
-        for (logical, written) in &options.moves {
-            let path = session.instance.drives().path(written);
-            let path = placed(&path?)?;
-            moves.push((logical.clone(), path));
-        }
-        let destination = Destination {
-            folder: options.target.clone(),
-            moves,
-            replace: options.replaces,
-            continue_after_error: options.on_damage == OnDamage::Continue,
-        };
-        let files: Vec<PathBuf> = self
-            .devices
-            .iter()
-            .filter_map(|device| device.file().map(Path::to_owned))
-            .collect();
-        let steps = steps(&files, self.position()?)?;
-        if !session.is_rehearsal() {
-            complete_interrupted(&steps, &destination, name)?;
-        }
-        let places = self.places(session, name, &steps, &destination)?;
-        if session.is_rehearsal() {
-            for (logical, path) in &places {
-                let path = path.display();
-                sink.message(windlass_base::Message::print(format!(
-                    "File '{logical}' would be written to '{path}'."
-                )));
-            }
-            return Ok(());
-        }
-        // A program that has a database open would continue with the replaced file.
-        let mut seized = Vec::new();
-        for (_, path) in &places {
-            refuse_to_replace(path)?;
-            seized.extend(Seized::of(path)?);
-        }
-        let restored = restore(&steps, &destination)?;
-        drop(seized);
-        for (_, finding) in restored.findings.iter().take(DAMAGES_LISTED) {
-            sink.message(table::written_damaged(finding));
-        }
-        for file in &restored.files {
-            sink.message(table::file_written(
-                &file.logical_name,
-                &restored.database,
-                file.path.display(),
-                file.bytes,
-            ));
-        }
-        sink.message(table::files_are_sql_servers());
-        match restored.findings.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::of_loss(vec![table::set_damaged()])),
-        }
-    }
-
     /// Anyone who can write to the folder can put a SQL Server backup in place of a signed one.
     fn check_protection(&self, required: &Required) -> Result<(), Failure> {
         let device = self.devices.first().map_or("", |device| &device.name);
         required.refuse_unprotected(device)
     }
 
-    /// The target of each file, which must be allowed.
-    fn places(
-        &self,
-        session: &Session,
-        name: &str,
-        steps: &[Step],
-        destination: &Destination,
-    ) -> Result<Vec<(String, PathBuf)>, Failure> {
-        let mut places = destinations(steps, destination, name)?;
-        for (_, path) in &mut places {
-            *path = placed(path)?;
-        }
-        let together: Vec<PathBuf> = places.iter().map(|(_, path)| path.clone()).collect();
-        let wish = Wish {
-            name,
-            devices: self.devices,
-            replace: destination.replace,
-        };
-        let checks = places.iter().map(|(logical, path)| {
-            let placing = Placing {
-                logical,
-                path,
-                is_named: true,
-                own: &[],
-                together: &together,
-            };
-            // Not even a database of the same name: a SQL Server database has no files of a Windlass
-            // database.
-            placing.check_unowned(session)?;
-            placing.check(session, &wish)
-        });
-        all(checks)?;
-        Ok(places)
-    }
-
     fn no_set(&self, position: u16) -> Failure {
         let device = self.devices.first().map_or("", |device| &device.name);
         table::file_id_malformed(position, device).into()
     }
-}
-
-/// Where each file goes, by its logical name.
-fn destinations(
-    steps: &[Step],
-    destination: &Destination,
-    name: &str,
-) -> Result<Vec<(String, PathBuf)>, Failure> {
-    places(steps, destination).map_err(|error| match error {
-        windlass_sqlserver::Error::NoSuchFile(logical) => {
-            table::logical_file_unknown(logical, name)
-                .with_state(2)
-                .into()
-        }
-        other => other.into(),
-    })
-}
-
-/// A restore to the same place may have been interrupted while its files got their names.
-fn complete_interrupted(
-    steps: &[Step],
-    destination: &Destination,
-    name: &str,
-) -> Result<(), Failure> {
-    let places = destinations(steps, destination, name)?;
-    let Some((_, primary)) = places.first() else {
-        return Ok(());
-    };
-    if complete(&placed(primary)?)? && !destination.replace {
-        let hint = "It was interrupted while its files got their names, and is complete now. To restore again, use REPLACE.";
-        return Err(table::restoring_over_restore(primary.display(), hint).into());
-    }
-    Ok(())
 }
 
 impl Session {
@@ -379,8 +241,8 @@ fn damage(listing: &Listing) -> Result<(), Failure> {
 
 /// The row of a set. Columns are looked up by name: a set without configuration has fewer of them, and
 /// only two of Windlass's own have a value.
-fn header_row(set: &SetListing, is_compressed: bool) -> Vec<Value> {
-    let reported = columns::header(set, is_compressed);
+fn header_row(set: &SetListing, compression: Option<Algorithm>) -> Vec<Value> {
+    let reported = columns::header(set, compression);
     let value_of = |name: &str| match name {
         "SourceProduct" => Value::text(PRODUCT),
         "BackupSetComplete" => Value::Bit(set.is_complete),
@@ -426,7 +288,7 @@ fn counts(verified: &Verified) -> String {
     format!(
         "{} block headers, {} stream headers, {} compressed records, {} backup checksums, {} extents, \
          {} page checksums, {} torn-page patterns, {} allocated pages, {} files against their allocation map, \
-         {} log blocks, {} virtual log files",
+         {} log blocks with {} records, {} virtual log files",
         checked.blocks,
         checked.streams,
         checked.records,
@@ -437,6 +299,7 @@ fn counts(verified: &Verified) -> String {
         checked.allocated_pages,
         checked.mapped_files,
         checked.log_blocks,
+        checked.log_records,
         checked.virtual_logs
     )
 }
