@@ -46,6 +46,23 @@ pub enum Error {
         header: [u8; RECORD_HEADER_BYTES],
         words: Option<VersionWords>,
     },
+    /// A stream that is encrypted or compressed by the tape format itself, which no known server does.
+    #[error(
+        "the {tag} stream at file offset {offset} has the encryption algorithm {} and the compression algorithm {}: \
+         only streams with neither can be read", .algorithms.0, .algorithms.1
+    )]
+    SealedStream {
+        offset: u64,
+        tag: Tag,
+        /// Encryption and compression, as the header of the stream has them.
+        algorithms: (u16, u16),
+    },
+    /// A page whose header is readable, and whose content is not.
+    #[error(
+        "page {page} seems to be encrypted, as in a database with transparent data encryption: its header has the \
+         flags {flags:#06x}, and its slots make no sense. Only a server with the certificate can read it"
+    )]
+    SealedPage { page: PageId, flags: u16 },
     /// The file ends in the middle of a structure.
     #[error("the file ends at {offset}, within {what}")]
     Truncated {

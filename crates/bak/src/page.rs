@@ -73,6 +73,10 @@ impl<'a> PageHeader<'a> {
         self.0.u16(0x16)
     }
 
+    pub fn flags(self) -> u16 {
+        self.0.u16(4)
+    }
+
     /// Its own file and page number.
     pub fn id(self) -> PageId {
         page_pointer(self.0, 0x20)
@@ -96,6 +100,28 @@ impl<'a> PageHeader<'a> {
             && id.page % EXTENT_PAGES == index
             && files.binary_search(&id.file).is_ok()
     }
+}
+
+/// Flag of a page of a database with transparent data encryption, according to public notes. Other pages can have it.
+const FLAG_SEALED: u16 = 0x0008;
+
+/// Types of pages with records: data, index, and the two of long values.
+const TYPES_WITH_RECORDS: std::ops::RangeInclusive<u8> = 1..=4;
+
+/// Whether the content of a page seems to be encrypted: its header says so, and most of its slots make no sense. No such
+/// page was ever seen.
+pub fn is_sealed(page: &[u8]) -> bool {
+    let header = PageHeader::new(page);
+    let slots = usize::from(header.slots()).min(PAGE_BYTES / 2);
+    if header.flags() & FLAG_SEALED == 0 || !TYPES_WITH_RECORDS.contains(&header.page_type()) {
+        return false;
+    }
+    let end = PAGE_BYTES - 2 * slots;
+    let is_wrong = |slot: &usize| {
+        let offset = usize::from(Fields(page).u16(PAGE_BYTES - 2 * (slot + 1)));
+        offset != 0 && !(HEADER_BYTES..end).contains(&offset)
+    };
+    2 * (0..slots).filter(is_wrong).count() > slots
 }
 
 /// A page pointer: `u32` page, `u16` file.

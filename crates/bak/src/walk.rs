@@ -204,6 +204,13 @@ impl<I: Input> Walk<'_, I> {
             let header = StreamHeader(Fields(header));
             let (tag, bytes, attributes) = (header.tag(), header.bytes(), header.attributes());
             let (found, expected) = header.checksums();
+            if found == expected && header.algorithms() != (0, 0) {
+                return Err(Error::SealedStream {
+                    offset: place.file,
+                    tag,
+                    algorithms: header.algorithms(),
+                });
+            }
             if found != expected {
                 let damage = Damage::StreamChecksum {
                     tag,

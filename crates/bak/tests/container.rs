@@ -1,4 +1,4 @@
-//! Compressed containers with other codecs than MS_XPRESS. No real one was available: the test packs real plain
+//! Compressed containers with other codecs than `MS_XPRESS`. No real one was available: the test packs real plain
 //! backups in records as a server packs them.
 #![expect(clippy::unwrap_used, reason = "a test may")]
 

@@ -148,6 +148,11 @@ impl StreamHeader<'_> {
         self.0.u64(8)
     }
 
+    /// The algorithms that the data are encrypted and compressed with: 0 in every file that was seen.
+    pub(crate) fn algorithms(self) -> (u16, u16) {
+        (self.0.u16(0x10), self.0.u16(0x12))
+    }
+
     /// The stored checksum and the computed one.
     pub(crate) fn checksums(self) -> (u16, u16) {
         (self.0.u16(0x14), xor16(self.0.bytes(0, 0x14)))

@@ -3,7 +3,7 @@
 use crate::checksum::{page_checksum, restore_torn_bits, torn_bits_agree};
 use crate::error::{Error, PageId};
 use crate::fields::Fields;
-use crate::page::{PAGE_BYTES, PageHeader};
+use crate::page::{PAGE_BYTES, PageHeader, is_sealed};
 
 /// Pages covered by one PFS page.
 const PFS_PAGES: u32 = 8088;
@@ -103,7 +103,12 @@ fn damage(header: PageHeader<'_>, page: &[u8]) -> Option<String> {
     if header.has_checksum() {
         let (found, expected) = (header.checksum(), page_checksum(page));
         let differs = || format!("its checksum is {found:#010x}, computed {expected:#010x}");
-        return (found != expected).then(differs);
+        if found != expected {
+            return Some(differs());
+        }
+    }
+    if is_sealed(page) {
+        return Some("it seems to be encrypted (transparent data encryption)".to_owned());
     }
     let is_torn = header.has_torn_bits() && !torn_bits_agree(page);
     is_torn.then(|| "its sectors were written at different times".to_owned())

@@ -11,7 +11,7 @@ use super::scan::{Scan, UnitPages, scan};
 use super::value::SqlType;
 use crate::error::{Error, PageId};
 use crate::fields::Fields;
-use crate::page::page_pointer;
+use crate::page::{is_sealed, page_pointer};
 
 const BOOT_PAGE: PageId = PageId { file: 1, page: 9 };
 
@@ -82,6 +82,10 @@ impl System {
             ..Self::default()
         };
         let first = page_pointer(boot.fields(), ALLOCATION_UNITS_AT);
+        if let Some(page) = Page::fetch(pages, first)?.filter(|page| is_sealed(page.bytes())) {
+            let flags = page.header().flags();
+            return Err(Error::SealedPage { page: first, flags });
+        }
         system.read_units(pages, first)?;
         if system.units.is_empty() {
             return Err(missing("the allocation units (sysallocunits)"));

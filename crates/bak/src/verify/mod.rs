@@ -6,6 +6,7 @@
 
 mod file;
 mod log;
+mod notes;
 mod sparse;
 mod visit;
 
@@ -22,13 +23,10 @@ use crate::error::{Damage, Error, Finding, PageId, Place};
 use crate::listing::{FINDINGS_MAX, Gather, SetListing};
 use crate::mtf::configuration::{BackupType, Configuration, FileKind};
 use crate::mtf::media::MediaHeader;
-use crate::page::{EXTENT_PAGES, Located, PAGE_BYTES, PageHeader, locate};
+use crate::page::{EXTENT_PAGES, Located, PAGE_BYTES, PageHeader, is_sealed, locate};
 use crate::transactions::Transactions;
 use crate::visit::ExtentPlace;
 use crate::walk::{Walked, walk};
-
-/// Maximum number of open transactions that are named.
-const TRANSACTIONS_NAMED: usize = 100;
 
 /// Numbers of the structures checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -113,6 +111,9 @@ struct State {
     files: BTreeMap<u16, FileCheck>,
     log: LogCheck,
     transactions: Transactions,
+    /// Pages that seem to be encrypted, and the first of them with its flags.
+    sealed_pages: u64,
+    first_sealed: Option<(PageId, u16)>,
     checked: Checked,
     findings: Vec<FileFinding>,
     more_findings: u64,
@@ -352,6 +353,7 @@ impl State {
                 self.checked.unprotected_pages
             ));
         }
+        self.report_sealed();
         self.report_transactions();
         let found = set.as_ref().and_then(SetListing::configuration);
         if found.is_some_and(|found| !found.has_checksums()) {
@@ -369,31 +371,6 @@ impl State {
             more_findings: self.more_findings,
             notes: self.notes,
             unchecked: self.unchecked,
-        }
-    }
-
-    /// Names the transactions that a server would undo.
-    fn report_transactions(&mut self) {
-        let log = std::mem::take(&mut self.transactions);
-        self.checked.log_records = log.records;
-        let open = log.open();
-        let named = open.iter().take(TRANSACTIONS_NAMED);
-        self.notes.extend(named.map(ToString::to_string));
-        if open.len() > TRANSACTIONS_NAMED {
-            let more = open.len() - TRANSACTIONS_NAMED;
-            self.notes
-                .push(format!("{more} more transactions have no end in the log"));
-        }
-        if log.unreadable_blocks > 0 {
-            self.unchecked.push(format!(
-                "whether all transactions had ended: the records of {} log blocks cannot be read",
-                log.unreadable_blocks
-            ));
-        } else if log.is_cut {
-            self.unchecked.push(
-                "whether more transactions had not ended: the log has more than are kept in memory"
-                    .to_owned(),
-            );
         }
     }
 
@@ -454,6 +431,10 @@ impl State {
                 file.suspect(id.page, self.input, Finding { place, damage });
             }
             return;
+        }
+        if is_sealed(page) {
+            self.sealed_pages += 1;
+            self.first_sealed.get_or_insert((id, header.flags()));
         }
         if header.has_checksum() {
             let (found, expected) = (header.checksum(), page_checksum(page));
