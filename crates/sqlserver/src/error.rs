@@ -64,6 +64,9 @@ pub enum Error {
         count: usize,
         first: Finding,
     },
+    /// A value that its column in the output cannot hold exactly.
+    #[error("column '{column}' cannot hold the value {value}: choose another format")]
+    Inexact { column: String, value: String },
     /// The SQLite file cannot be written.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),

@@ -9,6 +9,7 @@ use windlass_bak::table::{Database, Refusal, Table, Tally, Unsettled, UnsettledO
 use windlass_io::{directory, output, own};
 
 use crate::csv::CsvWriter;
+use crate::parquet::ParquetWriter;
 use crate::sqlite::SqliteWriter;
 use crate::{Error, Source};
 
@@ -29,6 +30,8 @@ pub enum Format {
     Sqlite,
     /// A folder with one CSV file per table.
     Csv,
+    /// A folder with one Parquet file per table.
+    Parquet,
 }
 
 /// The result for one table.
@@ -80,6 +83,7 @@ pub struct Extracted {
 enum Writer {
     Sqlite(SqliteWriter),
     Csv(CsvWriter),
+    Parquet(ParquetWriter),
 }
 
 /// Writes the tables of a source: all of them, or those named as `name` or `schema.name`.
@@ -110,10 +114,10 @@ pub fn extract(
     let unfinished = PathBuf::from(unfinished);
     // What a killed extraction left; a folder is not removed unseen.
     let _claim = match format {
-        Format::Csv if unfinished.symlink_metadata().is_ok() => {
+        Format::Csv | Format::Parquet if unfinished.symlink_metadata().is_ok() => {
             return Err(Error::Exists(unfinished));
         }
-        Format::Csv => None,
+        Format::Csv | Format::Parquet => None,
         Format::Sqlite => {
             refuse_log(&unfinished, format)?;
             Some(claim(&unfinished)?)
@@ -129,7 +133,7 @@ pub fn extract(
     if written.is_err() {
         let removed = match format {
             Format::Sqlite => std::fs::remove_file(&unfinished),
-            Format::Csv => std::fs::remove_dir_all(&unfinished),
+            Format::Csv | Format::Parquet => std::fs::remove_dir_all(&unfinished),
         };
         // The original error matters more than one during cleanup.
         removed.ok();
@@ -151,7 +155,7 @@ pub fn extract(
 fn refuse_log(to: &Path, format: Format) -> Result<(), Error> {
     match format {
         Format::Sqlite => own::refuse_left_log(to).map_err(|error| Error::file(to, error)),
-        Format::Csv => Ok(()),
+        Format::Csv | Format::Parquet => Ok(()),
     }
 }
 
@@ -198,6 +202,7 @@ fn write(
     let mut writer = match format {
         Format::Sqlite => Writer::Sqlite(SqliteWriter::create(to)?),
         Format::Csv => Writer::Csv(CsvWriter::create(to)?),
+        Format::Parquet => Writer::Parquet(ParquetWriter::create(to)?),
     };
     let mut written = Vec::new();
     for table in tables {
@@ -246,6 +251,7 @@ fn write_table(
     let (name, tally) = match writer {
         Writer::Sqlite(sqlite) => sqlite.table(table, &mut fill)?,
         Writer::Csv(csv) => csv.table(table, &mut fill)?,
+        Writer::Parquet(parquet) => parquet.table(table, &mut fill)?,
     };
     extracted.written_as = Some(name);
     extracted.tally = tally;

@@ -3,7 +3,7 @@
 //! `windlass-bak` decodes the bytes; this crate only opens and writes files.
 //!
 //! - [`FileInput`]: a backup file, or standard input.
-//! - [`Source`], [`extract`]: write the tables of backups or data files to a SQLite file or CSV.
+//! - [`Source`], [`extract`]: write the tables of backups or data files to a SQLite file, CSV or Parquet.
 //! - [`BackupFiles`], [`Unpacking`]: what Windlass media are made from, and made into again.
 //! - [`restore`]: restores a full backup and its differentials to data files.
 //! - [`Continuation`]: applies differentials to data files that were restored before.
@@ -19,6 +19,7 @@ mod ending;
 mod error;
 mod extract;
 mod input;
+mod parquet;
 mod repack;
 mod restore;
 mod source;

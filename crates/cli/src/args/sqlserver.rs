@@ -40,6 +40,8 @@ pub(crate) enum ExtractFormat {
     Sqlite,
     /// A folder with a CSV file for each table
     Csv,
+    /// A folder with a Parquet file for each table
+    Parquet,
     /// A folder with the data files and the log file: .mdf, .ndf, .ldf
     Files,
 }

@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &ExtractArguments, common: &Common) -> Outcome {
 fn tables(arguments: &ExtractArguments, common: &Common) -> Result<Outcome, Error> {
     let format = match arguments.format {
         ExtractFormat::Csv => Format::Csv,
+        ExtractFormat::Parquet => Format::Parquet,
         ExtractFormat::Sqlite | ExtractFormat::Files => Format::Sqlite,
     };
     let mut source = Source::open(&arguments.files, arguments.set)?;

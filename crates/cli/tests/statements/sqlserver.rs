@@ -177,7 +177,7 @@ fn verify_names_the_damaged_page_and_a_missing_half() {
         "{}",
         run.err
     );
-    for (format, to) in [("sqlite", "x.db"), ("csv", "x")] {
+    for (format, to) in [("sqlite", "x.db"), ("csv", "x"), ("parquet", "y")] {
         let run = place.run(&["extract", &file, "--format", format, "--to", to]);
         assert_eq!(run.code, Some(1), "{}", run.err);
         let text = format!("{}{}", run.out, run.err);
