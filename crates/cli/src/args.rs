@@ -415,6 +415,10 @@ pub(crate) struct SqlArguments {
     /// SQLite file to attach under a name for this run: --attach app=/srv/app.db
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_move)]
     pub(crate) attach: Vec<(String, String)>,
+    /// SQL Server backups of one database, or its data files, to query: the tables that -Q names (all of them if it
+    /// names none, with -i and at the prompt) are read into a temporary file, which scripts cannot change
+    #[arg(long, value_name = "FILE", num_args = 1, conflicts_with_all = ["attach", "database"])]
+    pub(crate) on: Vec<PathBuf>,
     /// Variables for $(NAME) in scripts: -v NAME=VALUE ... They precede those of the environment
     #[arg(short = 'v', long = "variable", value_name = "NAME=VALUE", num_args = 1.., value_parser = parse_variable)]
     pub(crate) variable: Vec<(String, String)>,

@@ -98,6 +98,20 @@ pub fn extract(
     format: Format,
     wanted: &[String],
 ) -> Result<Extracted, Error> {
+    extract_within(source, to, format, wanted, None)
+}
+
+/// As [`extract`], to a SQLite file of at most `bytes_max`.
+///
+/// # Errors
+/// As [`extract`]; [`Error::Sqlite`] if the file would be larger.
+pub fn extract_within(
+    source: &mut Source,
+    to: &Path,
+    format: Format,
+    wanted: &[String],
+    bytes_max: Option<u64>,
+) -> Result<Extracted, Error> {
     if to.symlink_metadata().is_ok() {
         return Err(Error::Exists(to.to_owned()));
     }
@@ -123,7 +137,7 @@ pub fn extract(
             Some(claim(&unfinished)?)
         }
     };
-    let written = write(source, &database, &chosen, &unfinished, format);
+    let written = write(source, &database, &chosen, &unfinished, (format, bytes_max));
     let written = written.and_then(|tables| {
         sync(&unfinished)?;
         refuse_log(to, format)?;
@@ -197,10 +211,10 @@ fn write(
     database: &Database,
     tables: &[&Table],
     to: &Path,
-    format: Format,
+    (format, bytes_max): (Format, Option<u64>),
 ) -> Result<Vec<ExtractedTable>, Error> {
     let mut writer = match format {
-        Format::Sqlite => Writer::Sqlite(SqliteWriter::create(to)?),
+        Format::Sqlite => Writer::Sqlite(SqliteWriter::create(to, bytes_max)?),
         Format::Csv => Writer::Csv(CsvWriter::create(to)?),
         Format::Parquet => Writer::Parquet(ParquetWriter::create(to)?),
     };

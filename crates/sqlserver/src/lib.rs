@@ -31,7 +31,7 @@ mod unpack;
 pub use continuation::Continuation;
 pub use ending::complete;
 pub use error::Error;
-pub use extract::{Extracted, ExtractedTable, Format, extract};
+pub use extract::{Extracted, ExtractedTable, Format, extract, extract_within};
 pub use input::{FileInput, is_sql_server};
 pub use repack::{BackupFiles, SetSnapshot};
 pub use restore::{Destination, Restored, RestoredBase, RestoredFile, Step, places, restore};

@@ -26,9 +26,14 @@ pub(crate) struct SqliteWriter {
 }
 
 impl SqliteWriter {
-    /// Creates the file, which must not exist.
-    pub(crate) fn create(path: &Path) -> Result<Self, Error> {
+    /// Creates the file, which must not exist, with a limit of its size.
+    pub(crate) fn create(path: &Path, bytes_max: Option<u64>) -> Result<Self, Error> {
         let connection = Connection::open(path)?;
+        if let Some(bytes) = bytes_max {
+            let page: u32 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+            let pages = u32::try_from(bytes / u64::from(page.max(1))).unwrap_or(u32::MAX);
+            connection.pragma_update(None, "max_page_count", pages)?;
+        }
         connection.execute_batch(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
              CREATE TABLE windlass_columns (

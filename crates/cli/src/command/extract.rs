@@ -97,7 +97,7 @@ fn print(extracted: &Extracted) {
 }
 
 /// What the log of the backup says of its pages.
-fn log_lines(unsettled: &Unsettled) -> Vec<String> {
+pub(super) fn log_lines(unsettled: &Unsettled) -> Vec<String> {
     if unsettled.is_settled() {
         return vec![format!(
             "The log in the backup has {} records: no transaction was open at its end, and no page lacks a change of rows in it.",
@@ -127,7 +127,7 @@ fn log_lines(unsettled: &Unsettled) -> Vec<String> {
 }
 
 /// Everything that was not written, in words.
-fn problems(extracted: &Extracted) -> Vec<String> {
+pub(super) fn problems(extracted: &Extracted) -> Vec<String> {
     let mut problems: Vec<String> = extracted
         .problems
         .iter()

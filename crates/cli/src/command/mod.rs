@@ -9,6 +9,7 @@ pub(crate) mod inspect;
 pub(crate) mod install;
 pub(crate) mod keys;
 mod measuring;
+mod on;
 pub(crate) mod prompt;
 pub(crate) mod rekey;
 pub(crate) mod repack;

@@ -4,10 +4,11 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 
 use windlass_base::message::table;
-use windlass_instance::{Identity, Session};
+use windlass_instance::{BatchEnd, Identity, Session, Silent};
 
+use super::on::{Extract, Place, extracted};
 use super::sqlcmd::{Script, Words};
-use super::{Outcome, missing_instance, misused, prompt, reported, session};
+use super::{Outcome, existing_session, missing_instance, misused, prompt, reported, session};
 use crate::args::{Common, SqlArguments};
 use crate::cancel::Waiting;
 use crate::output::{Console, Layout, Style, message_line};
@@ -29,19 +30,27 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
     };
     let mut console = Console::for_scripts(common.json, layout).with_style(style);
     // A mistyped name would else show an instance in which all is well.
-    if let Some(folder) = missing_instance(common) {
+    if let Some(folder) = missing_instance(common).filter(|_| arguments.on.is_empty()) {
         console.message(table::instance_made(folder.display()));
     }
-    let Some(mut session) = session(common, &mut console) else {
+    let begun = match arguments.on.is_empty() {
+        true => session(common, &mut console),
+        false => existing_session(common, &mut console),
+    };
+    let Some(mut session) = begun else {
         return Outcome::Failed;
     };
     if let Err(reason) = check_names(session.instance().identity(), arguments) {
         return misused(&reason);
     }
     // Files that are attached for one run are this process's own.
-    if arguments.attach.is_empty() && !super::through_server(&mut session, "windlass sql") {
+    let has_own = !arguments.attach.is_empty() || !arguments.on.is_empty();
+    if !has_own && !super::through_server(&mut session, "windlass sql") {
         return Outcome::Failed;
     }
+    let Some(extract) = on_backups(&mut session, arguments, &mut console) else {
+        return Outcome::Failed;
+    };
     if !prepare(&mut session, arguments, &mut console) {
         return Outcome::Failed;
     }
@@ -69,6 +78,10 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
         })
     };
     session.close(&mut console);
+    if extract.is_some_and(|extract| !extract.is_whole) {
+        // What was not read was said before.
+        return Outcome::Failed;
+    }
     match outcome {
         // A person at the prompt sees the errors and continues.
         Outcome::Succeeded if waiting == Waiting::Pipe => words.outcome(&console),
@@ -107,6 +120,35 @@ fn check_names(identity: &Identity, arguments: &SqlArguments) -> Result<(), Stri
         Some(_) => Err("-P: there are no passwords. Omit it".to_owned()),
         None => Ok(()),
     }
+}
+
+/// Makes the tables of the backups of `--on` the current database, which scripts cannot change; `None` if that fails.
+fn on_backups(
+    session: &mut Session,
+    arguments: &SqlArguments,
+    console: &mut Console,
+) -> Option<Option<Extract>> {
+    if arguments.on.is_empty() {
+        return Some(None);
+    }
+    let told = |text: String| message_line(&format!("error: {text}"));
+    let place = Place::new().map_err(told).ok()?;
+    reported(
+        session.permit_extraction(&arguments.on, place.path()),
+        console,
+    )?;
+    let queries = match arguments.input.is_empty() {
+        true => &arguments.query[..],
+        false => &[],
+    };
+    let extract = extracted(place, &arguments.on, queries)
+        .map_err(told)
+        .ok()?;
+    let passed = session.instance_mut().pass(&extract.file);
+    let name = reported(passed.map_err(windlass_instance::Failure::from), console)?;
+    reported(session.use_database(&name, &mut Silent), console)?;
+    let end = session.execute_batch("PRAGMA query_only = ON", 1, console);
+    (end == BatchEnd::Clean).then_some(Some(extract))
 }
 
 /// What to run.

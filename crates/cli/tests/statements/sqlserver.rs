@@ -468,3 +468,52 @@ fn every_file_that_is_in_the_way_is_told_and_a_move_names_files_of_the_set() {
     let texts = refused.out + &refused.err;
     assert!(texts.contains("not part of database 'x'"), "{texts}");
 }
+
+#[test]
+fn queries_on_a_backup_read_the_tables_that_they_name_and_leave_nothing() {
+    let (Some(file), Some(damaged), Some(other)) = (
+        sample("sql2012_pubs_a.bak"),
+        sample("sql2008r2_CorruptDB.bak"),
+        sample("sql2016c_TSQL2012.bak"),
+    ) else {
+        return;
+    };
+    let place = Place::new();
+    std::fs::create_dir(place.path("tmp")).expect("a folder");
+    let on = |file: &str, query: &str| {
+        let mut command = place.command(&["sql", "--on", file, "-Q", query]);
+        command.env("TMPDIR", place.path("tmp"));
+        crate::support::Run::of(&command.output().expect("the program runs"))
+    };
+    let run = on(
+        &file,
+        "SELECT SUM(s.qty) AS total FROM dbo.sales s JOIN [titles] t ON s.title_id = t.title_id",
+    );
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.out.contains("442"), "{}", run.out);
+    // Only what the query names was extracted; a query that names nothing sees all.
+    let count =
+        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name <> 'windlass_columns'";
+    let run = on(&file, &format!("{count} AND 'sales' <> 'titles'"));
+    assert_eq!(run.out.split_whitespace().last(), Some("2"), "{}", run.out);
+    let run = on(&file, count);
+    assert_eq!(run.out.split_whitespace().last(), Some("15"), "{}", run.out);
+    let run = on(&other, "SELECT count(*) FROM [HR.Employees]");
+    assert_eq!(run.out.split_whitespace().last(), Some("9"), "{}", run.err);
+    for change in [
+        "DELETE FROM stores",
+        "CREATE TABLE stores2 (a int)",
+        "UPDATE stores SET city = 'x'",
+    ] {
+        let run = on(&file, change);
+        assert_eq!(run.code, Some(1), "{change}: {}", run.err);
+        assert!(run.err.contains("readonly"), "{}", run.err);
+    }
+    let run = on(&damaged, "SELECT count(*) FROM Orders");
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("page 1:283 is damaged"), "{}", run.err);
+    let run = on(&place.text("none.bak"), "SELECT 1");
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    let left = std::fs::read_dir(place.path("tmp")).expect("the folder");
+    assert_eq!(left.count(), 0);
+}
