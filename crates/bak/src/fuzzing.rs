@@ -166,7 +166,7 @@ fn read_tables(bytes: &[u8]) {
 
 /// The length of the pieces, then the blocks of a virtual log file.
 fn read_log(bytes: &[u8]) {
-    let (piece, bytes) = bytes.split_at(bytes.len().min(2));
+    let (length, bytes) = bytes.split_at(bytes.len().min(2));
     let log = VirtualLog {
         file: 2,
         first_byte: LOG_AT,
@@ -180,7 +180,7 @@ fn read_log(bytes: &[u8]) {
     };
     let mut transactions = Transactions::default();
     let mut at = LOG_AT;
-    for piece in bytes.chunks(usize::from(Fields(piece).u16(0)).max(1)) {
+    for piece in bytes.chunks(usize::from(Fields(length).u16(0)).max(1)) {
         transactions.piece(&log, at, piece);
         at += piece.len() as u64;
     }

@@ -110,3 +110,37 @@ fn a_log_with_a_hole_or_with_slots_that_make_no_sense_is_not_called_read() {
         "{unchecked}"
     );
 }
+
+/// Whatever a log says: it ends, and no record is read twice.
+#[test]
+fn damaged_logs_never_panic() {
+    let name = "sql2008r2_lab_db1__LOG__SQL2008_db1_LOG_20170518_041831.trn";
+    let Some(bytes) = common::sample(name) else {
+        return;
+    };
+    let begins = (0..bytes.len() - 4)
+        .find(|at| bytes[*at..].starts_with(b"MQTL"))
+        .unwrap();
+    let mut state = 1_u32;
+    let mut next = |limit: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as usize % limit
+    };
+    for _ in 0..2000 {
+        let mut damaged = bytes.clone();
+        for _ in 0..1 + next(20) {
+            let at = begins + next(bytes.len() - begins);
+            damaged[at] = next(256) as u8;
+        }
+        let mut index = ExtentIndex::default();
+        if index.add(&damaged[..], 1).is_ok() {
+            let log = index.take_transactions();
+            let text: usize = log.open().iter().map(|open| open.to_string().len()).sum();
+            assert!(
+                log.records < 2000 && text < 100_000,
+                "{} records",
+                log.records
+            );
+        }
+    }
+}

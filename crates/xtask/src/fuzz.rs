@@ -68,6 +68,9 @@ fn run_target(name: &str, host: &str, seconds: u32) -> Result<(), String> {
         std::fs::create_dir_all(folder)
             .map_err(|error| format!("{}: {error}", folder.display()))?;
     }
+    if name == "bak_file" {
+        backup_seeds(&corpus)?;
+    }
     let mut command = Command::new(format!("{TARGET_FOLDER}/{host}/release/{name}"));
     command.arg(&corpus).args(
         SEEDS
@@ -96,6 +99,39 @@ fn run_target(name: &str, host: &str, seconds: u32) -> Result<(), String> {
         "== fuzz {name}: ok, {} runs in {seconds} s",
         runs.unwrap_or("0")
     );
+    Ok(())
+}
+
+/// Puts the starts of real SQL Server backups into a corpus, in each of the ways that `bak_file` reads: its first byte
+/// says which. They are not in the repository: without them the fuzzer begins with nothing, and says so.
+fn backup_seeds(corpus: &Path) -> Result<(), String> {
+    /// Longer inputs make a fuzzer slow.
+    const SEED_BYTES: usize = 48 << 10;
+    let shared = std::env::var_os("WINDLASS_SHARED").unwrap_or_else(|| "../shared".into());
+    let folder = Path::new(&shared).join("data/bak");
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        println!("== fuzz bak_file: no real backups in {}", folder.display());
+        return Ok(());
+    };
+    for (number, entry) in entries.flatten().enumerate() {
+        let bytes = std::fs::read(entry.path()).map_err(|error| error.to_string())?;
+        let log = bytes.windows(4).position(|found| found == b"MQTL");
+        let starts = [
+            (vec![0], Some(0)),
+            (vec![1], Some(0)),
+            (vec![2], Some(0)),
+            // The length of the pieces that the log is read in.
+            (vec![5, 0, 8], log.map(|at| at + 24)),
+        ];
+        for (mode, at) in starts {
+            let Some(rest) = at.and_then(|at| bytes.get(at..)) else {
+                continue;
+            };
+            let path = corpus.join(format!("seed-{}-{number}", mode.first().unwrap_or(&0)));
+            let seed = [&mode[..], rest.get(..SEED_BYTES).unwrap_or(rest)].concat();
+            std::fs::write(&path, seed).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+    }
     Ok(())
 }
 

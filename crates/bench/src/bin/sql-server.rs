@@ -185,12 +185,13 @@ type Work = fn(&Backup, &Path) -> Result<bool>;
 fn speed(arguments: &Arguments, backups: &[Backup]) -> Result<()> {
     let folder = tempfile::tempdir()?;
     println!("\n| what | plain MB/s | compressed MB/s |\n|---|---|---|");
-    let ways: [(&str, Work); 5] = [
+    let ways: [(&str, Work); 6] = [
         ("read the file", read),
         ("the XPRESS decoder alone, one thread", decode),
         ("expand to the plain stream", expand),
         ("verify", verify),
-        ("extract every table to SQLite", extract_all),
+        ("extract every table to SQLite", to_sqlite),
+        ("extract every table to Parquet", to_parquet),
     ];
     let kinds = [Container::Tape, Container::Compressed].map(|container| {
         let of_kind = |backup: &&Backup| backup.container == container && backup.is_whole;
@@ -286,13 +287,29 @@ fn verify(backup: &Backup, _folder: &Path) -> Result<bool> {
     Ok(true)
 }
 
-fn extract_all(backup: &Backup, folder: &Path) -> Result<bool> {
+fn to_sqlite(backup: &Backup, folder: &Path) -> Result<bool> {
     let to = folder.join("extracted.db");
+    let is_done = extract_all(backup, &to, Format::Sqlite)?;
+    if is_done {
+        std::fs::remove_file(&to)?;
+    }
+    Ok(is_done)
+}
+
+fn to_parquet(backup: &Backup, folder: &Path) -> Result<bool> {
+    let to = folder.join("extracted");
+    let is_done = extract_all(backup, &to, Format::Parquet)?;
+    if is_done {
+        std::fs::remove_dir_all(&to)?;
+    }
+    Ok(is_done)
+}
+
+fn extract_all(backup: &Backup, to: &Path, format: Format) -> Result<bool> {
     // Logs and differentials have no tables of their own.
     let Ok(mut source) = Source::open(std::slice::from_ref(&backup.path), 1) else {
         return Ok(false);
     };
-    extract(&mut source, &to, Format::Sqlite, &[])?;
-    std::fs::remove_file(&to)?;
+    extract(&mut source, to, format, &[])?;
     Ok(true)
 }

@@ -48,19 +48,14 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
     if !has_own && !super::through_server(&mut session, "windlass sql") {
         return Outcome::Failed;
     }
-    let Some(extract) = on_backups(&mut session, arguments, &mut console) else {
-        return Outcome::Failed;
+    let extract = match on_backups(&mut session, arguments, &mut console) {
+        Ok(extract) => extract,
+        Err(outcome) => return outcome,
     };
     if !prepare(&mut session, arguments, &mut console) {
         return Outcome::Failed;
     }
-    let mut words = Words::default();
-    words.stops_on_error = arguments.stop_on_error;
-    words.keeps_references = arguments.keep_references;
-    words.severity_min = arguments.severity;
-    for (name, value) in &arguments.variable {
-        words.set(name, value);
-    }
+    let mut words = words_of(arguments);
     let is_typed = arguments.query.is_empty() && arguments.input.is_empty();
     let waiting = if is_typed && std::io::stdin().is_terminal() {
         Waiting::Terminal
@@ -87,6 +82,18 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
         Outcome::Succeeded if waiting == Waiting::Pipe => words.outcome(&console),
         outcome => outcome,
     }
+}
+
+/// What sqlcmd's options say of scripts.
+fn words_of(arguments: &SqlArguments) -> Words {
+    let mut words = Words::default();
+    words.stops_on_error = arguments.stop_on_error;
+    words.keeps_references = arguments.keep_references;
+    words.severity_min = arguments.severity;
+    for (name, value) in &arguments.variable {
+        words.set(name, value);
+    }
+    words
 }
 
 /// Refuses names that sqlcmd's options give, unless they are those of this instance and user.
@@ -122,33 +129,36 @@ fn check_names(identity: &Identity, arguments: &SqlArguments) -> Result<(), Stri
     }
 }
 
-/// Makes the tables of the backups of `--on` the current database, which scripts cannot change; `None` if that fails.
+/// Makes the tables of the backups of `--on` the current database, which scripts cannot change.
 fn on_backups(
     session: &mut Session,
     arguments: &SqlArguments,
     console: &mut Console,
-) -> Option<Option<Extract>> {
+) -> Result<Option<Extract>, Outcome> {
     if arguments.on.is_empty() {
-        return Some(None);
+        return Ok(None);
     }
-    let told = |text: String| message_line(&format!("error: {text}"));
-    let place = Place::new().map_err(told).ok()?;
-    reported(
-        session.permit_extraction(&arguments.on, place.path()),
-        console,
-    )?;
+    let told = |text: String| {
+        message_line(&format!("error: {text}"));
+        Outcome::Failed
+    };
+    let place = Place::new().map_err(told)?;
+    let permitted = session.permit_extraction(&arguments.on, place.path());
+    reported(permitted, console).ok_or(Outcome::Failed)?;
     let queries = match arguments.input.is_empty() {
         true => &arguments.query[..],
         false => &[],
     };
-    let extract = extracted(place, &arguments.on, queries)
-        .map_err(told)
-        .ok()?;
+    let extract = extracted(place, &arguments.on, queries).map_err(told)?;
     let passed = session.instance_mut().pass(&extract.file);
-    let name = reported(passed.map_err(windlass_instance::Failure::from), console)?;
-    reported(session.use_database(&name, &mut Silent), console)?;
-    let end = session.execute_batch("PRAGMA query_only = ON", 1, console);
-    (end == BatchEnd::Clean).then_some(Some(extract))
+    let passed = passed.map_err(windlass_instance::Failure::from);
+    let name = reported(passed, console).ok_or(Outcome::Failed)?;
+    let used = session.use_database(&name, &mut Silent);
+    reported(used, console).ok_or(Outcome::Failed)?;
+    match session.execute_batch("PRAGMA query_only = ON", 1, console) {
+        BatchEnd::Clean => Ok(Some(extract)),
+        BatchEnd::Failed | BatchEnd::Refused => Err(Outcome::Failed),
+    }
 }
 
 /// What to run.
