@@ -128,7 +128,7 @@ fn damaged_logs_never_panic() {
     };
     for _ in 0..2000 {
         let mut damaged = bytes.clone();
-        for _ in 0..1 + next(20) {
+        for _ in 0..=next(20) {
             let at = begins + next(bytes.len() - begins);
             damaged[at] = next(256) as u8;
         }
