@@ -45,12 +45,18 @@ const fn program(name: &'static str, shows: &'static str, filter: &'static str) 
     }
 }
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     library(
         "engine-kills",
         "the page engine keeps acknowledged commits through 300 kills",
         "windlass-engine",
         "kill",
+    ),
+    library(
+        "engine-logs",
+        "random moments of 20,000 histories come back through log backups, marks and pages",
+        "windlass-engine",
+        "logs",
     ),
     library(
         "vfs-kills",
