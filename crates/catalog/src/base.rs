@@ -5,6 +5,8 @@
 
 use rusqlite::{Connection, Row, params};
 
+use windlass_base::Guid;
+
 use crate::error::Doing;
 use crate::past::{FIRST_PATH, provenance};
 use crate::record::BackedUp;
@@ -39,6 +41,13 @@ pub(crate) fn propose(connection: &Connection, of: &BackedUp) -> Result<bool, Er
         )
         .doing(doing)?;
     let known = in_force(connection, of.database_id, &of.of)?;
+    // LSNs of different recovery forks say nothing about each other: the database is in this one.
+    let mut known = known;
+    if let (Some(base), Some(fork)) = (&known, of.fork)
+        && fork_of(connection, base.set_guid)?.is_some_and(|other| other != fork)
+    {
+        known = None;
+    }
     let is_newer = |base: &Base| known.is_none_or(|known| known.lsn < base.lsn);
     let Some(base) = of.base.filter(is_newer) else {
         return Ok(false);
@@ -56,6 +65,20 @@ pub(crate) fn propose(connection: &Connection, of: &BackedUp) -> Result<bool, Er
         )
         .doing(doing)?;
     Ok(true)
+}
+
+/// The recovery fork of a set in the history.
+fn fork_of(connection: &Connection, set_guid: Guid) -> Result<Option<Guid>, Error> {
+    let mut statement = connection
+        .prepare_cached(
+            "SELECT last_recovery_fork_guid AS fork FROM own_backupset WHERE backup_set_uuid = ?1",
+        )
+        .doing(DOING)?;
+    let mut rows = statement.query([Stored(set_guid)]).doing(DOING)?;
+    match rows.next().doing(DOING)? {
+        Some(row) => read(row, "fork", "an identity"),
+        None => Ok(None),
+    }
 }
 
 fn in_force(
@@ -134,7 +157,7 @@ impl Catalog {
 
 #[cfg(test)]
 mod tests {
-    use windlass_base::{Guid, Lsn};
+    use windlass_base::Lsn;
 
     use super::*;
     use crate::history::tests::{sample, with};
@@ -184,6 +207,7 @@ mod tests {
                 lsn: *lsn,
                 finished: "2026-11-20 10:00:00".parse().unwrap(),
             }),
+            fork: None,
         }
     }
 

@@ -19,13 +19,16 @@ pub enum DatabaseState {
     Restoring = 1,
     /// Its files are whole, but nothing opens them here: they are SQL Server's.
     Offline = 6,
+    /// The same, and it is read meanwhile.
+    Standby = 2,
 }
 
 impl DatabaseState {
     /// SQL Server's name in `state_desc`.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Online => "ONLINE",
+            // As SQL Server; that it is in standby is another column.
+            Self::Online | Self::Standby => "ONLINE",
             Self::Restoring => "RESTORING",
             Self::Offline => "OFFLINE",
         }
@@ -361,6 +364,7 @@ fn record_of(row: &Row<'_>) -> Result<DatabaseRecord, Error> {
             0 => DatabaseState::Online,
             1 => DatabaseState::Restoring,
             6 => DatabaseState::Offline,
+            2 => DatabaseState::Standby,
             other => return Err(stored(other.to_string(), "a state")),
         },
         origin: match number("origin")? {

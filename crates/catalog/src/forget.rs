@@ -68,6 +68,16 @@ impl Catalog {
                 [&parameter],
             )
             .doing(doing)?;
+        let marks = match which {
+            Forgotten::Before(_) => "mark_time < ?1",
+            Forgotten::Database(_) => "database_name = ?1",
+        };
+        transaction
+            .execute(
+                &format!("DELETE FROM logmarkhistory WHERE {marks}"),
+                [&parameter],
+            )
+            .doing(doing)?;
         forget_empty_media(&transaction)?;
         crate::run::forget(&transaction, which, &parameter)?;
         crate::damage::forget(&transaction, which)?;

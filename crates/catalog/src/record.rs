@@ -75,4 +75,6 @@ pub struct BackedUp {
     pub of: Provenance,
     /// The differential base that this backup may become, if any.
     pub base: Option<Base>,
+    /// The history of the database within which LSNs only grow; `None` if they always do.
+    pub fork: Option<Guid>,
 }

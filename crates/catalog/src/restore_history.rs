@@ -62,6 +62,12 @@ pub struct RestoreRecord {
     pub recovery: bool,
     /// `restart`
     pub restart: bool,
+    /// `stop_at`, local time
+    pub stop_at: Option<String>,
+    /// `stop_at_mark_name`
+    pub stop_at_mark_name: Option<String>,
+    /// `stop_before`
+    pub stop_before: Option<bool>,
     /// `device_count`
     pub device_count: u32,
     pub files: Vec<RestoreFileRecord>,
@@ -79,8 +85,9 @@ impl Catalog {
         transaction
             .execute(
                 "INSERT INTO restorehistory (restore_date, destination_database_name, user_name, \
-                 backup_set_id, restore_type, \"replace\", recovery, restart, device_count) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                 backup_set_id, restore_type, \"replace\", recovery, restart, device_count, stop_at, \
+                 stop_at_mark_name, stop_before) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
                 params![
                     Stored(record.restored),
                     record.database_name,
@@ -91,6 +98,9 @@ impl Catalog {
                     record.recovery,
                     record.restart,
                     record.device_count,
+                    record.stop_at,
+                    record.stop_at_mark_name,
+                    record.stop_before,
                 ],
             )
             .doing(doing)?;
@@ -126,6 +136,9 @@ mod tests {
             recovery: true,
             restart: false,
             device_count: 2,
+            stop_at: None,
+            stop_at_mark_name: None,
+            stop_before: None,
             files: vec![RestoreFileRecord {
                 file_number: 1,
                 path: "/d/copy.db".to_owned(),

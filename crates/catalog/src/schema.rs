@@ -15,7 +15,11 @@ pub(crate) const LAYOUTS: &[(u32, &str)] = &[
     ),
     (
         3,
-        concat!(include_str!("drill.sql"), include_str!("agent/remote.sql")),
+        concat!(
+            include_str!("drill.sql"),
+            include_str!("agent/remote.sql"),
+            include_str!("marks.sql")
+        ),
     ),
 ];
 
@@ -29,7 +33,7 @@ mod tests {
     use super::*;
 
     /// Of the layouts up to [`VERSION`].
-    const CHECKSUM: u64 = 0x46DD_EBFC_FA24_532E;
+    const CHECKSUM: u64 = 0xA440_1842_3A7D_2F33;
 
     fn all() -> String {
         LAYOUTS.iter().map(|(_, text)| *text).collect()

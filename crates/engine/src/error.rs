@@ -78,6 +78,9 @@ pub enum EngineError {
         /// The failure that took it offline.
         reason: String,
     },
+    /// The database was opened for readers only.
+    #[error("database '{database}' is read-only: it waits for further restores")]
+    ReadOnly { database: String },
     /// The log is that of another database than the expected one. Nothing was changed.
     #[error(transparent)]
     OtherDatabase(Box<OtherDatabase>),

@@ -136,6 +136,8 @@ pub struct OpenDatabase {
     pub data_paths: Vec<PathBuf>,
     /// The identity that the database must have, if known.
     pub guid: Option<Guid>,
+    /// Whether nothing is ever committed.
+    pub is_read_only: bool,
 }
 
 impl OpenDatabase {
@@ -146,6 +148,7 @@ impl OpenDatabase {
             log_path: log_path.into(),
             data_paths: Vec::new(),
             guid: None,
+            is_read_only: false,
         }
     }
 }

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use windlass_base::PAGE_BYTES;
 use windlass_base::message::table;
-use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
+use windlass_catalog::{DatabaseRecord, DatabaseState, FileRecord, Origin};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     CreateDatabase, Database, EngineError, InstanceOptions, LogIdentity, LogReuseWait, NewDatabase,
@@ -303,10 +303,31 @@ impl EngineDatabases {
             .log_path
             .clone()
             .ok_or_else(|| Failure::from(table::internal_consistency()))?;
+        if record.state == DatabaseState::Standby {
+            return self.open_standby(record, &log_path);
+        }
         check_marks(record, &log_path)?;
         let request = OpenDatabase {
             guid: record.family_guid,
             ..OpenDatabase::new(&record.name, log_path)
+        };
+        self.open_claimed(&request)
+    }
+
+    /// Opens the database of a sequence of restores that can be read, for readers.
+    fn open_standby(&self, record: &DatabaseRecord, log: &Path) -> Result<Arc<Database>, Failure> {
+        let standby = windlass_source::engine::standby_file(log)?;
+        // A restore that goes on was killed: the files may be between two states.
+        let standby = standby.ok_or_else(|| table::database_restoring(&record.name))?;
+        if !windlass_io::own::is_there(&standby) {
+            let why = "it is not there";
+            let (name, id) = (&record.name, record.database_id);
+            return Err(table::standby_lost(name, id, standby.display(), why).into());
+        }
+        let request = OpenDatabase {
+            guid: record.family_guid,
+            is_read_only: true,
+            ..OpenDatabase::new(&record.name, standby)
         };
         self.open_claimed(&request)
     }

@@ -359,9 +359,10 @@ impl Instance {
     /// Files are added, never removed: a log that knows fewer than the catalog is a copy of before, and so are
     /// the files that it knows.
     pub(crate) fn refuse_forgotten_files(&self, record: &DatabaseRecord) -> Result<(), Failure> {
+        // In standby its files still have temporary names.
+        let is_placed = record.database_id >= 0 && record.state != DatabaseState::Standby;
         let log = record.log_path.as_ref();
-        let Some(log) = log.filter(|_| record.database_id >= 0 && !self.engines.is_open(record))
-        else {
+        let Some(log) = log.filter(|_| is_placed && !self.engines.is_open(record)) else {
             return Ok(());
         };
         // A log that cannot be read is reported when the database is opened.
@@ -386,7 +387,8 @@ impl Instance {
         database: &Database,
     ) -> Result<(), CatalogError> {
         let files = file_records(database);
-        let is_passing = record.database_id < 0;
+        // In standby they still have temporary names.
+        let is_passing = record.database_id < 0 || record.state == DatabaseState::Standby;
         match is_passing || self.catalog.files(record.database_id)? == files {
             true => Ok(()),
             false => self.catalog.set_files(record.database_id, &files),

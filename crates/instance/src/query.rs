@@ -9,6 +9,7 @@
 //! of its files.
 
 mod guard;
+mod mark;
 pub(crate) mod views;
 mod waiting;
 
@@ -20,7 +21,9 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 use windlass_base::message::table;
 use windlass_catalog::Catalog;
+use windlass_engine::Database;
 
+pub(crate) use self::mark::{Marked, PendingMark};
 use crate::Failure;
 use crate::engine::OpenDatabases;
 use crate::message_of::os_error;
@@ -47,6 +50,8 @@ pub(crate) struct Queries {
     /// Requested by `PRAGMA encoding`; has an effect only while the database is empty.
     encoding: Option<String>,
     depth: u32,
+    /// The mark of the open transaction.
+    mark: Option<PendingMark>,
     /// Whether the transaction can only be rolled back.
     is_doomed: bool,
     /// Whether the last transaction that ended was committed.
@@ -121,6 +126,7 @@ impl Queries {
             connection: None,
             encoding: None,
             depth: 0,
+            mark: None,
             is_doomed: false,
             is_committed: false,
             end: None,
@@ -149,6 +155,7 @@ impl Queries {
         self.connection = None;
         self.encoding = None;
         self.ended();
+        self.program.enter(&place.name);
         self.name = place.name;
         self.home = place.home;
         self.in_use = place.in_use;
@@ -353,6 +360,7 @@ impl Queries {
         }
         self.depth = 0;
         self.is_doomed = false;
+        self.forget_mark();
     }
 
     /// How a transaction has ended since the last call.
@@ -402,20 +410,31 @@ impl Queries {
         Ok(())
     }
 
-    /// `COMMIT`: the outermost one commits.
-    pub(crate) fn commit(&mut self, catalog: &Catalog) -> Result<(), Failure> {
+    /// The open engine database, if the current one is of the page engine.
+    pub(crate) fn engine(&self) -> Option<Arc<Database>> {
+        match &self.home {
+            Home::Engine(_) => self.engines.database(&self.name),
+            Home::File(_) | Home::System => None,
+        }
+    }
+
+    /// `COMMIT`: the outermost one commits. Returns its mark, if the log has it.
+    pub(crate) fn commit(&mut self, catalog: &Catalog) -> Result<Option<Marked>, Failure> {
         self.refuse_doomed()?;
+        let mut marked = None;
         match self.depth {
             0 => return Err(table::commit_without_begin().into()),
             1 => {
                 self.run(catalog, "COMMIT")?;
                 self.is_committed = true;
                 self.end = Some(TransactionEnd::Committed);
+                marked = self.mark.clone().and_then(|mark| self.marked(mark));
+                self.forget_mark();
             }
             _ => {}
         }
         self.depth -= 1;
-        Ok(())
+        Ok(marked)
     }
 
     /// `ROLLBACK`: ends all levels.

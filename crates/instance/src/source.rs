@@ -2,7 +2,7 @@
 
 use windlass_base::Lsn;
 use windlass_base::message::table;
-use windlass_catalog::{Base, DatabaseRecord, EarlierBackups, Provenance};
+use windlass_catalog::{Base, DatabaseRecord, DatabaseState, EarlierBackups, Provenance};
 use windlass_source::SourceDatabase;
 use windlass_source::sqlite::{FileIdentity, SnapshotOptions};
 
@@ -30,7 +30,11 @@ impl Session {
             "The instance stores its own data in the file windlass.catalog in its directory: \
              attach a copy of it.",
         )?;
-        database::usable(self, name)
+        let record = database::readable(self, name)?;
+        match record.state {
+            DatabaseState::Standby => Err(table::standby_not_backed_up(&record.name).into()),
+            DatabaseState::Online | DatabaseState::Restoring | DatabaseState::Offline => Ok(record),
+        }
     }
 
     /// The current differential base according to the history.

@@ -42,6 +42,12 @@ pub enum Error {
     },
     #[error(transparent)]
     Engine(windlass_engine::EngineError),
+    /// The standby file of a sequence of restores is not there, or another file.
+    #[error("the standby file '{}' cannot be used: {why}", path.display())]
+    StandbyLost { path: PathBuf, why: String },
+    /// A file that is not an earlier standby file of the database has the name of a new one.
+    #[error("'{}' exists already", path.display())]
+    StandbyExists { path: PathBuf },
     /// A database is not followed, or the spool of its follower not used.
     #[error(transparent)]
     Spool(SpoolError),

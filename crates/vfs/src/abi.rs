@@ -62,7 +62,9 @@ pub(crate) struct Vfs {
 }
 
 pub(crate) const OK: c_int = 0;
+pub(crate) const ERROR: c_int = 1;
 pub(crate) const BUSY: c_int = 5;
+pub(crate) const READONLY: c_int = 8;
 pub(crate) const IOERR: c_int = 10;
 pub(crate) const NOTFOUND: c_int = 12;
 pub(crate) const FULL: c_int = 13;

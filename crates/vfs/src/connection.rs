@@ -27,8 +27,8 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::time::Instant;
 
-use windlass_base::{PAGE_BYTES, PageNumber};
-use windlass_engine::{Database, ReadSnapshot, WriteTransaction};
+use windlass_base::{Lsn, PAGE_BYTES, PageNumber};
+use windlass_engine::{Committed, Database, Mark, ReadSnapshot, WriteTransaction};
 
 use crate::abi;
 use crate::error::{Result, VfsError};
@@ -83,6 +83,10 @@ pub(crate) struct Connection {
     /// When it last yielded the CPU.
     offered: Option<Instant>,
     last_error: Option<String>,
+    /// Of the next commit.
+    mark: Option<Mark>,
+    /// The last commit with a mark: its LSN, and its time in milliseconds since 1970, UTC.
+    marked: Option<(Lsn, u64)>,
 }
 
 impl Connection {
@@ -97,7 +101,20 @@ impl Connection {
             is_lost: false,
             offered: None,
             last_error: None,
+            mark: None,
+            marked: None,
         }
+    }
+
+    /// Sets the mark of the next commit that changes something, or none.
+    pub(crate) fn set_mark(&mut self, mark: Option<Mark>) {
+        self.mark = mark;
+        self.marked = None;
+    }
+
+    /// The commit that got the mark: its LSN, and its time in milliseconds since 1970, UTC.
+    pub(crate) fn marked(&self) -> Option<(Lsn, u64)> {
+        self.marked
     }
 
     pub(crate) fn database(&self) -> &Arc<Database> {
@@ -327,6 +344,9 @@ impl Connection {
         if changes.written.len() > LARGE_PAGES {
             self.snapshot = None;
         }
+        let mark = self.mark.take();
+        let is_marking = mark.is_some();
+        changes.transaction.set_mark(mark);
         let committing = self.snapshots.committing();
         let result = match cut_to_header(&mut changes) {
             Ok(()) => changes
@@ -337,7 +357,14 @@ impl Connection {
         };
         drop(committing);
         match result {
-            Ok((_, snapshot)) => {
+            Ok(Committed {
+                lsn,
+                snapshot,
+                marked_ms,
+            }) => {
+                if is_marking {
+                    self.marked = marked_ms.map(|unix_ms| (lsn, unix_ms));
+                }
                 self.cached_commit = Some(snapshot.sequence());
                 self.snapshot = Some(self.snapshots.share(snapshot));
                 Ok(())

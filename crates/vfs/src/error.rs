@@ -88,6 +88,7 @@ impl VfsError {
                 | EngineError::InUse { .. }
                 | EngineError::BeingMade { .. } => abi::BUSY,
                 EngineError::BusySnapshot { .. } => abi::BUSY_SNAPSHOT,
+                EngineError::ReadOnly { .. } => abi::READONLY,
                 EngineError::LogFull { .. } | EngineError::VersionsFull { .. } => abi::FULL,
                 EngineError::PageChecksum { .. } => abi::IOERR_DATA,
                 EngineError::Corrupt { .. }

@@ -262,9 +262,15 @@ unsafe fn pragma(open: &mut Open, arguments: *mut *mut c_char) -> c_int {
     };
     // SAFETY: SQLite's strings end with zero, and the third may be null.
     let value = unsafe { raw::text(value) };
-    match pragma::answer(&open.connection, name, value) {
+    match pragma::answer(&mut open.connection, name, value) {
         Answer::PassOn => abi::NOTFOUND,
         Answer::Done(None) => abi::OK,
+        Answer::Refused(why) => {
+            let why = open.context.library.allocate_text(&why);
+            // SAFETY: the first of three; SQLite frees what is put there.
+            unsafe { arguments.write(why) };
+            abi::ERROR
+        }
         Answer::Done(Some(text)) => {
             let text = open.context.library.allocate_text(&text);
             // SAFETY: the first of three; SQLite frees what is put there.

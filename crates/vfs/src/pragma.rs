@@ -4,6 +4,7 @@
 //! SQLite's own code, so the answer must describe the actual behaviour.
 
 use windlass_base::PAGE_BYTES;
+use windlass_engine::{Mark, RecoveryModel};
 
 use crate::connection::Connection;
 
@@ -13,10 +14,12 @@ pub(crate) enum Answer {
     PassOn,
     /// Handled; the text is the only row of the result, if there is one.
     Done(Option<String>),
+    /// Refused, for this reason.
+    Refused(String),
 }
 
 /// Answers `PRAGMA name` or `PRAGMA name = value`.
-pub(crate) fn answer(connection: &Connection, name: &str, value: Option<&str>) -> Answer {
+pub(crate) fn answer(connection: &mut Connection, name: &str, value: Option<&str>) -> Answer {
     match name.to_ascii_lowercase().as_str() {
         // The engine's log makes transactions atomic and durable. SQLite's journal only serves
         // ROLLBACK, and stays in memory, whatever is requested.
@@ -27,7 +30,36 @@ pub(crate) fn answer(connection: &Connection, name: &str, value: Option<&str>) -
         "page_size" if value.is_some_and(|value| value.parse() != Ok(PAGE_BYTES)) => {
             Answer::Done(None)
         }
+        "windlass_mark" => mark(connection, value),
         "windlass_last_error" => Answer::Done(connection.last_error().map(str::to_owned)),
         _ => Answer::PassOn,
+    }
+}
+
+/// `PRAGMA windlass_mark = 'name'`, with a description after a line break: the mark of the next commit that changes
+/// something; an empty one takes it back. Without a value, the LSN and the time of the commit that got it.
+fn mark(connection: &mut Connection, value: Option<&str>) -> Answer {
+    let Some(value) = value else {
+        let marked = connection.marked();
+        return Answer::Done(marked.map(|(lsn, unix_ms)| format!("{lsn} {unix_ms}")));
+    };
+    if value.is_empty() {
+        connection.set_mark(None);
+        return Answer::Done(None);
+    }
+    if connection.database().recovery_model() != RecoveryModel::Full {
+        let why = "the database has the recovery model SIMPLE: its log keeps no marks";
+        return Answer::Refused(why.to_owned());
+    }
+    let (name, description) = value.split_once('\n').unwrap_or((value, ""));
+    match Mark::new(name, description) {
+        None => Answer::Refused(format!(
+            "a mark has a name, and at most {} bytes of name and of description",
+            Mark::BYTES_MAX
+        )),
+        Some(mark) => {
+            connection.set_mark(Some(mark));
+            Answer::Done(None)
+        }
     }
 }

@@ -179,6 +179,7 @@ messages! {
     3031, 16, option_conflict(option, conflicts), "Option '{option}' conflicts with option(s) '{conflicts}'. Remove the conflicting option and reissue the statement.";
     3032, 16, option_not_supported(options), "One or more of the options ({options}) are not supported for this statement. Review the documentation for supported options.";
     3035, 16, no_differential_base(database), "Cannot perform a differential backup for database \"{database}\", because a current database backup does not exist. Perform a full database backup by reissuing BACKUP DATABASE, omitting the WITH DIFFERENTIAL option.";
+    3036, 16, standby_not_backed_up(database), "The database '{database}' is in warm-standby state (set by executing RESTORE WITH STANDBY) and cannot be backed up until the entire restore sequence is completed.";
     3038, 16, invalid_device_name(name), "The file name \"{name}\" is invalid as a backup device name. Reissue the BACKUP statement with a valid file name.";
     3042, 10, damaged_database_backed_up(), "BACKUP WITH CONTINUE_AFTER_ERROR successfully generated a backup of the damaged database. Refer to the SQL Server error log for information about the errors that were encountered.";
     3044, 16, zero_length_device(), "Invalid zero-length device name. Reissue the BACKUP statement with a valid device name.";
@@ -248,8 +249,11 @@ messages! {
     3701, 11, cannot_drop(kind, name), "Cannot drop the {kind} '{name}', because it does not exist or you do not have permission.";
     3702, 16, drop_in_use(database), "Cannot drop database \"{database}\" because it is currently in use.";
     3708, 16, drop_system_database(database), "Cannot drop the database '{database}' because it is a system database.";
+    3441, 16, standby_lost(database, id, file, error), "During startup of warm standby database '{database}' (database ID {id}), its standby file ('{file}') was inaccessible to the RESTORE statement. The operating system error was '{error}'. Diagnose the operating system error, correct the problem, and retry startup.";
     3902, 16, commit_without_begin(), "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.";
     3903, 16, rollback_without_begin(), "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.";
+    3906, 16, database_read_only(database), "Failed to update database \"{database}\" because the database is read-only.";
+    3920, 10, mark_ignored(), "The WITH MARK option only applies to the first BEGIN TRAN WITH MARK statement. The option is ignored.";
     3930, 16, transaction_doomed(), "The current transaction cannot be committed and cannot support operations that write to the log file. Roll back the transaction.";
     3960, 16, update_conflict(), "Snapshot isolation transaction aborted due to update conflict: another session has changed the database since this transaction read it. Roll back the transaction and retry it.";
     3998, 16, doomed_at_end(), "Uncommittable transaction is detected at the end of the batch. The transaction is rolled back.";
@@ -263,13 +267,16 @@ messages! {
     4145, 15, not_a_condition(near), "An expression of non-boolean type specified in a context where a condition is expected, near '{near}'.";
     4208, 16, not_in_simple_recovery(statement), "The statement {statement} is not allowed while the recovery model is SIMPLE. Use BACKUP DATABASE or change the recovery model using ALTER DATABASE.";
     4214, 16, no_current_backup(), "BACKUP LOG cannot be performed because there is no current database backup.";
+    4303, 10, more_log_needed(reached, needed), "The roll forward start point is now at log sequence number (LSN) {reached}. Additional roll forward past LSN {needed} is required to complete the restore sequence.";
     4305, 16, log_too_recent(first, needed), "The log in this backup set begins at LSN {first}, which is too recent to apply to the database. An earlier log backup that includes LSN {needed} can be restored.";
     4322, 10, stop_not_reached(), "This backup set contains records that were logged before the designated point in time. The database is being left in the restoring state so that more roll forward can be performed.";
     4326, 16, log_too_early(last, needed), "The log in this backup set terminates at LSN {last}, which is too early to apply to the database. A more recent log backup that includes LSN {needed} can be restored.";
+    4329, 10, mark_not_reached(), "This log file contains records logged before the designated mark. The database is being left in the Restoring state so you can apply another log file.";
     4330, 16, other_log_path(), "This backup set cannot be applied because it is on a recovery path that is inconsistent with the database. The recovery path is the sequence of data and log backups that have brought the database to a particular recovery point. Find a compatible backup to restore, or restore the rest of the database to match a recovery point within this backup set, which will restore the database to a different point in time.";
     4334, 16, mark_is_no_lsn(), "The named mark does not identify a valid LSN.";
     4335, 16, stop_passed(), "The specified STOPAT time is too early. All or part of the database is already rolled forward beyond that point.";
     4338, 16, stop_too_early(), "The STOPAT clause specifies a point too early to allow this backup set to be restored. Choose a different stop point or use RESTORE DATABASE WITH RECOVERY to recover at the current point.";
+    4346, 16, page_restore_needs_chain(), "RESTORE PAGE is not allowed with databases that use the SIMPLE recovery model or have broken the log backup chain.";
     4350, 16, page_list_malformed(count, offset), "The list of pages provided with the RESTORE PAGE statement is incorrectly formatted. Prior to the problem {count} pages were correctly identified. The problem was hit at character offset {offset}. Check that all pages are identified by numeric <file>:<page> pairs with commas separating each pair. For example: PAGE='1:57,2:31'.";
     4353, 16, move_given_twice(file), "Conflicting file relocations have been specified for file '{file}'. Only a single WITH MOVE clause should be specified for any logical file name.";
     5011, 14, alter_database_denied(database), "User does not have permission to alter database '{database}', the database does not exist, or the database is not in a state that allows access checks.";
@@ -466,6 +473,12 @@ messages! {
     50222, 16, agent_option_not_supported(parameter, reason), "{parameter} is not supported: {reason}.";
     50223, 16, agent_runs_already(folder), "The jobs of the instance in {folder} are run by another process. Stop it first: only one may run them.";
     50224, 16, agent_not_started(folder, reason), "The jobs of the instance in {folder} cannot be run: {reason}";
+    50230, 16, mark_not_kept(name, database), "The transaction '{name}' was not begun: a mark needs a database of the page engine with the recovery model FULL, whose log backups keep it, and '{database}' is none. Omit WITH MARK, or ALTER DATABASE ... SET RECOVERY FULL.";
+    50231, 16, mark_name_invalid(), "The transaction was not begun: the name of a mark cannot contain a line break.";
+    50232, 16, standby_file_exists(file), "The standby file '{file}' exists already, and is not one of this database. Name another.";
+    50233, 16, standby_of_sqlite(database), "STANDBY is for databases of the page engine, and '{database}' is a SQLite file. Use NORECOVERY, or restore a copy under another name.";
+    50234, 10, chain_not_begun(database, error), "Warning: the differential backup of '{database}' is complete, but no chain of log backups begins with it: {error}. Make another one.";
+    50235, 16, chain_has_ended(database), "There is a full backup of '{database}', but no chain of log backups since then: the database was restored, its recovery model was SIMPLE meanwhile, or another program has changed its data file. Make a full or differential backup; log backups continue that.";
     50270, 16, database_of_sql_server(database), "Database '{database}' is one of SQL Server, and offline: its files are kept, but nothing opens them here. Attach them to a SQL Server, or read its tables with windlass extract.";
     50271, 16, restore_over_sql_server(database), "Database '{database}' is one of SQL Server. Drop it first (its files stay), or restore under another name.";
     50272, 16, sql_server_restore_broke_off(database), "The restore of '{database}' broke off while a differential was applied, so that its files are of no use. Begin again with the full backup, WITH REPLACE.";
@@ -553,7 +566,7 @@ texts! {
     rolled_forward(moments, time, commit), "{moments} moments of the spool were applied. The database is in the state of {time}, after commit {commit}.";
     set_is_no_base(kind, would_do), "The backup set is {kind}. {would_do}";
     sequence_torn(name), "The differential was applied in part: '{name}' is left restoring, and is neither the full backup nor the differential. Repeat the command with good media, or with the full backup alone: it starts from the beginning.";
-    sequence_waits(name, place, recovery), "The full backup is restored, the differential is not: '{name}' is left restoring, and cannot be opened. To continue with this or another differential of the same full backup: windlass restore DIFFERENTIAL {place}.{recovery}";
+    sequence_waits(name, place, recovery), "Not all of the backups are restored: '{name}' is left restoring, and cannot be opened. To continue with the one that was refused, or with another differential or log backup that fits: windlass restore BACKUP {place}.{recovery}";
     set_left_out(set, why), "Left out: {set}: {why}.";
     set_not_on_all(position, partly), "Backup set {position} cannot be restored from these devices: {partly}.";
     set_rekeyed(position, on_media, beside), "Backup set {position} can be read by {on_media} (on the media) and {beside} (in the key file beside them).";
@@ -625,7 +638,6 @@ texts! {
 #[rustfmt::skip]
 texts! {
     NOT_BUILT, 50001, 16;
-    marked_transaction_not_built(), "A marked transaction is not implemented. No log stores the mark; omit WITH MARK. STOPAT stops a restore at a time or an LSN.";
     not_built_yet(feature, hint), "{feature} is not implemented. {hint}";
     recovery_model_of_sqlite_not_built(), "A recovery model other than SIMPLE of a SQLite file is not implemented. Databases of the page engine have FULL; windlass import makes one of a SQLite file.";
     sql_server_media(device), "Reading the media on '{device}', which SQL Server wrote, is not implemented. Only media of Windlass can be read here.";

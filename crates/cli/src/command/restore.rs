@@ -230,9 +230,9 @@ fn steps(
         name,
         target: arguments.to.as_deref(),
         leaves_open: arguments.no_recovery,
-        aim: match options.stop {
+        aim: match &options.stop {
             StopAt::End => Aim::Newest,
-            stop => Aim::At(stop),
+            stop => Aim::At(stop.clone()),
         },
     };
     let newest = reported(session.newest(&options.media, &request), console)?;

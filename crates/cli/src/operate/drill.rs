@@ -75,7 +75,7 @@ pub(crate) struct DrillArguments {
 }
 
 /// The state that is restored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum State {
     Latest,
     Random,
@@ -156,7 +156,7 @@ pub(super) fn run(arguments: &DrillArguments, common: &Common) -> Outcome {
     let mut rows = Vec::new();
     for database in databases {
         let options = DrillOptions {
-            aim: aim(arguments.at),
+            aim: aim(&arguments.at),
             ..options.clone()
         };
         let result = session.drill(&database, &options, &mut console);
@@ -169,10 +169,10 @@ pub(super) fn run(arguments: &DrillArguments, common: &Common) -> Outcome {
     outcome
 }
 
-fn aim(state: State) -> Aim {
+fn aim(state: &State) -> Aim {
     match state {
         State::Latest => Aim::Newest,
-        State::At(stop) => Aim::At(stop),
+        State::At(stop) => Aim::At(stop.clone()),
         State::Random => {
             let mut chance = [0; 8];
             chance.copy_from_slice(&Guid::random().to_stored()[8..]);

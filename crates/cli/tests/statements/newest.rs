@@ -215,7 +215,7 @@ fn a_sequence_whose_differential_fails_says_what_it_leaves_and_both_ways_on_work
         let run = place.run(&["restore", full, bad, "--to", target]);
         assert_eq!(run.code, Some(1), "{}", run.err);
         assert!(run.err.contains("is left restoring"), "{}", run.err);
-        let reported = way_on.join(" ").replace(differential, "DIFFERENTIAL");
+        let reported = way_on.join(" ").replace(differential, "BACKUP");
         let reported = format!("windlass {reported}.");
         assert!(run.err.contains(&reported), "{reported}: {}", run.err);
         assert!(!place.path(target).exists(), "nobody can open it");

@@ -122,7 +122,7 @@ BACKUP DATABASE Sales TO DISK = 'D:\\a.bak' WITH DIFFERENTIAL"
         (restore("3:12", "WITH FILE = 2, CHECKSUM"), vec![3187, 3013]),
         (
             restore("3:12", "WITH FILE = 2, NORECOVERY"),
-            vec![50005, 3013],
+            vec![4346, 3013],
         ),
         (restore("3:12", "WITH FILE = 2, REPLACE"), vec![50005, 3013]),
         (

@@ -30,7 +30,6 @@ const OTHERS: &[&str] = &[
     "ALTER DATABASE app SET OFFLINE",
     "DBCC SHRINKDATABASE(app)",
     "DBCC TRACEON (1204)",
-    "BEGIN TRANSACTION m WITH MARK",
     "CREATE DATABASE s ON (NAME = app, FILENAME = 'd:\\s.ss') AS SNAPSHOT OF app",
     "EXEC ('SET ROWCOUNT 1')",
     "EXEC ('GRANT SELECT ON t TO x')",

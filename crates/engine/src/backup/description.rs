@@ -46,31 +46,46 @@ pub struct BackupDescription {
     pub(crate) ended_ms: u64,
     /// Of a log backup: checksum of the block before its first one.
     pub(crate) previous: u64,
+    /// Checksum of the last block before the end; 0 if unknown.
+    pub(crate) ending: u64,
 }
 
 impl BackupDescription {
-    pub(crate) fn new(header: Header, end: Position, kind: BackupMode, ended_ms: u64) -> Self {
+    pub(crate) fn new(header: Header, end: Tail, kind: BackupMode, ended_ms: u64) -> Self {
         Self {
             header,
-            end,
+            end: end.start,
             content: match kind {
                 BackupMode::Full | BackupMode::CopyOnly => Content::Full,
                 BackupMode::Differential => Content::Differential,
             },
             ended_ms,
             previous: 0,
+            ending: end.previous,
         }
     }
 
     /// Of the log from the start of the tail, which is the redo start in `header`, to `end`.
-    pub(crate) fn of_log(header: Header, start: Tail, end: Position, ended_ms: u64) -> Self {
+    pub(crate) fn of_log(header: Header, start: Tail, end: Tail, ended_ms: u64) -> Self {
         Self {
             header,
-            end,
+            end: end.start,
             content: Content::Log,
             ended_ms,
             previous: start.previous,
+            ending: end.previous,
         }
+    }
+
+    /// Of a log backup: the checksum of the block before its first one, which that of the state is that it continues at
+    /// its first LSN.
+    pub fn previous(&self) -> Option<u64> {
+        self.is_log().then_some(self.previous)
+    }
+
+    /// The checksum of the last block before its end, if known.
+    pub fn ending(&self) -> Option<u64> {
+        Some(self.ending).filter(|ending| *ending != 0)
     }
 
     pub fn name(&self) -> &str {
@@ -151,6 +166,7 @@ impl BackupDescription {
         if self.is_log() {
             out.extend_from_slice(&self.previous.to_le_bytes());
         }
+        out.extend_from_slice(&self.ending.to_le_bytes());
         Ok(out)
     }
 
@@ -177,6 +193,7 @@ impl BackupDescription {
                     Content::Log => input.u64()?,
                     _ => 0,
                 },
+                ending: input.u64().unwrap_or(0),
             })
         };
         parse().ok_or_else(|| {

@@ -6,7 +6,9 @@ pub(crate) mod file_restore;
 pub(crate) mod follow;
 pub(crate) mod log_check;
 pub(crate) mod offline;
+pub(crate) mod page_roll;
 pub(crate) mod restore;
 pub(crate) mod roll_forward;
+pub(crate) mod stop;
 
 pub use description::{BackupDescription, BackupMode, BackupRange};

@@ -60,7 +60,7 @@ impl LogIdentity {
 }
 
 /// The state of a closed database, read from its log file.
-pub(super) struct ClosedDatabase {
+pub(crate) struct ClosedDatabase {
     pub(super) header: Header,
     map: ExtentMap,
     pub(super) page_count: u32,
@@ -68,8 +68,15 @@ pub(super) struct ClosedDatabase {
     redone: ExtentMap,
 }
 
+impl ClosedDatabase {
+    /// Whether nothing has changed since the last full backup or restore.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        self.map.count() == 0
+    }
+}
+
 /// Reads what recovery would find, without changing anything.
-pub(super) fn read_log(log: &Arc<dyn StorageFile>, path: &Path) -> Result<ClosedDatabase> {
+pub(crate) fn read_log(log: &Arc<dyn StorageFile>, path: &Path) -> Result<ClosedDatabase> {
     let mut header = Header::load(log.as_ref(), path)?;
     load_sequences(log.as_ref(), path, header.guid, &mut header.vlfs)?;
     check_regions(&header.name, &header.regions, header.files.len())?;

@@ -269,6 +269,7 @@ impl Restore {
             opening,
             // The chain of the new history begins with its first backup.
             tail: None,
+            last_ms: 0,
             name: name.to_owned(),
             epoch: resume.epoch,
             clean: false,

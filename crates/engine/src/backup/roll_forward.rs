@@ -15,12 +15,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass_base::Lsn;
-
 use super::BackupDescription;
 use super::description::Content;
 use super::follow::{INVALID, LogFollower, broken};
 use super::restore::{Pages, Restore, apply_record, write_pages};
+use super::stop::{StopAt, WantedMark};
 use crate::database::{make_file, open_files};
 use crate::error::{EngineError, LogRefusal, Result};
 use crate::files::{DataFile, DataFiles};
@@ -30,20 +29,6 @@ use crate::log::header::Header;
 use crate::log::record::{Record, Records};
 use crate::options::FileSpec;
 use crate::storage::{FileSystem, OpenMode, StorageFile};
-
-/// Where a restore of log backups stops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum StopAt {
-    /// At the end of the set.
-    #[default]
-    End,
-    /// Before the first commit after this time, in milliseconds since 1970, UTC.
-    Time(u64),
-    /// After the commit with this record.
-    Lsn(Lsn),
-    /// Before the commit with this record.
-    BeforeLsn(Lsn),
-}
 
 /// Up to where data files have been restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -86,6 +71,8 @@ struct Scan {
     /// First block of the current group, and the time of its commit.
     group: Position,
     commit_ms: Option<u64>,
+    /// Whether it has a mark of the name to stop at.
+    is_marked: bool,
     /// After the last group to apply.
     end: Position,
     is_stopped: bool,
@@ -140,10 +127,11 @@ impl RollForward {
             let last = log.last_lsn();
             return refuse(LogRefusal::TooEarly { last, reached: lsn });
         }
-        let is_passed = match stop {
-            StopAt::End => false,
-            StopAt::Time(unix_ms) => unix_ms < reached.unix_ms,
-            StopAt::Lsn(stop) | StopAt::BeforeLsn(stop) => stop < lsn,
+        let is_passed = match &stop {
+            // Which marks are behind is not known.
+            StopAt::End | StopAt::Mark(_) | StopAt::BeforeMark(_) => false,
+            StopAt::Time(unix_ms) => *unix_ms < reached.unix_ms,
+            StopAt::Lsn(stop) | StopAt::BeforeLsn(stop) => *stop < lsn,
         };
         if is_passed {
             return refuse(LogRefusal::StopPassed { reached: lsn });
@@ -155,6 +143,7 @@ impl RollForward {
                 is_behind: false,
                 group: from,
                 commit_ms: None,
+                is_marked: false,
                 end: from,
                 is_stopped: false,
             },
@@ -181,7 +170,7 @@ impl RollForward {
         } = self;
         let mut follower = std::mem::replace(&mut scan.follower, LogFollower::new(log));
         let fed = follower.feed_blocks(bytes, &mut |block, records| {
-            scan.block(state, *reached, *stop, block, records)
+            scan.block(state, *reached, stop, block, records)
         });
         scan.follower = follower;
         fed
@@ -199,16 +188,26 @@ impl RollForward {
         }
         let end = self.log.end().lsn(1);
         let is_reached = scan.is_stopped
-            || match self.stop {
+            || match &self.stop {
                 StopAt::End => true,
                 // Until that time nothing more was committed.
-                StopAt::Time(unix_ms) => unix_ms < self.log.ended_ms,
-                StopAt::Lsn(lsn) => lsn < end,
-                StopAt::BeforeLsn(lsn) => lsn <= end,
+                StopAt::Time(unix_ms) => *unix_ms < self.log.ended_ms,
+                StopAt::Lsn(lsn) => *lsn < end,
+                StopAt::BeforeLsn(lsn) => *lsn <= end,
+                StopAt::Mark(_) | StopAt::BeforeMark(_) => false,
             };
         if scan.end.0 < self.reached.applied {
             let applied = Position(self.reached.applied).lsn(1);
-            return Err(refused(&self.state, LogRefusal::GoneFurther { applied }));
+            return Err(refused(
+                &self.state,
+                match self.stop {
+                    StopAt::End => LogRefusal::TooEarly {
+                        last: self.log.last_lsn(),
+                        reached: applied,
+                    },
+                    _ => LogRefusal::GoneFurther { applied },
+                },
+            ));
         }
         Ok(Scanned {
             end: scan.end,
@@ -301,6 +300,7 @@ impl RollForward {
             content: Content::Log,
             ended_ms: self.log.ended_ms,
             previous: self.log.previous,
+            ending: files.reached.checksum.unwrap_or(0),
         };
         let restore = Restore::rolled(files.system, header, files.data, &state);
         Ok((
@@ -319,7 +319,7 @@ impl Scan {
         &mut self,
         state: &BackupDescription,
         reached: Reached,
-        stop: StopAt,
+        stop: &StopAt,
         block: &BlockHeader,
         records: &[u8],
     ) -> Result<()> {
@@ -337,10 +337,12 @@ impl Scan {
         }
         if block.first {
             (self.group, self.commit_ms) = (block.position, None);
+            self.is_marked = false;
         }
         for record in Records::new(records) {
             match record {
                 Some(Record::Commit { unix_ms, .. }) => self.commit_ms = Some(unix_ms),
+                Some(Record::Mark { name, .. }) => self.is_marked |= stop.is_named(name),
                 Some(_) => {}
                 None => return Err(broken(state.name(), block.position, INVALID)),
             }
@@ -351,16 +353,21 @@ impl Scan {
         Ok(())
     }
 
-    fn group_ends(&mut self, stop: StopAt, last: &BlockHeader) {
+    fn group_ends(&mut self, stop: &StopAt, last: &BlockHeader) {
         let (begin, end) = (self.group.lsn(1), last.position.lsn(last.records));
+        let is_mark = |mark: &WantedMark| {
+            self.is_marked && self.commit_ms.is_some_and(|commit| commit >= mark.after_ms)
+        };
         let (is_applied, is_stopped) = match stop {
             StopAt::End => (true, false),
             StopAt::Time(unix_ms) => {
-                let is_later = self.commit_ms.is_some_and(|commit| commit > unix_ms);
+                let is_later = self.commit_ms.is_some_and(|commit| commit > *unix_ms);
                 (!is_later, is_later)
             }
-            StopAt::Lsn(lsn) => (begin <= lsn, end >= lsn),
-            StopAt::BeforeLsn(lsn) => (end < lsn, end >= lsn),
+            StopAt::Lsn(lsn) => (begin <= *lsn, end >= *lsn),
+            StopAt::BeforeLsn(lsn) => (end < *lsn, end >= *lsn),
+            StopAt::Mark(mark) => (true, is_mark(mark)),
+            StopAt::BeforeMark(mark) => (!is_mark(mark), is_mark(mark)),
         };
         self.is_stopped = is_stopped;
         if is_applied {
@@ -386,7 +393,7 @@ impl Files {
                     self.header.sequence = block.sequence;
                     self.reached.unix_ms = self.reached.unix_ms.max(unix_ms);
                 }
-                Record::Checkpoint { .. } | Record::MapPart { .. } => {}
+                Record::Checkpoint { .. } | Record::MapPart { .. } | Record::Mark { .. } => {}
                 Record::Layout { files, regions } => {
                     self.cut(block, files.into(), regions.into())?;
                 }

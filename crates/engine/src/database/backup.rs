@@ -32,7 +32,6 @@ use windlass_io::DirectFile;
 use super::Database;
 use super::checkpoint::CheckpointKind;
 use super::copies::CopyInProgress;
-use super::log_backup::now_ms;
 use super::log_chain::ModelThen;
 use crate::backup::{BackupDescription, BackupMode, BackupRange};
 use crate::differential::ExtentMap;
@@ -92,7 +91,7 @@ impl Database {
     /// # Errors
     /// Fails for a differential backup without a base.
     pub fn begin_backup(self: &Arc<Self>, kind: BackupMode) -> Result<Backup> {
-        self.check_online()?;
+        self.check_writable()?;
         if kind == BackupMode::Differential && self.differential_base().set.is_nil() {
             return Err(EngineError::Invalid(format!(
                 "database '{}' has no full backup that a differential one could refer to",
@@ -252,8 +251,8 @@ impl Backup {
     /// Call after all ranges are copied: the backup shows the commit that is the latest now.
     pub fn finish_data(&mut self) -> Result<&BackupDescription> {
         let database = &self.database;
-        let ((end, latest), ended_ms) = (database.end_and_latest(), now_ms());
-        database.log.flush_to(end)?;
+        let (end, latest, ended_ms) = database.end_latest_and_time();
+        database.log.flush_to(end.start)?;
         self.phase(BackupPhase::DataCopy, self.copy_started, 0);
         let header = Header {
             redo: self.first,

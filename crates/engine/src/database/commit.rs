@@ -24,14 +24,14 @@ use windlass_base::page::{PAGE_BYTES, checksum};
 use windlass_base::{Guid, Lsn, PageNumber};
 
 use super::Database;
-use super::log_backup::now_ms;
 use super::read::Checksum;
 use super::writer::WriterToken;
 use crate::error::{EngineError, Result};
-use crate::log::record::Group;
+use crate::log::record::{Group, Mark};
 use crate::log::writer::{AppendError, Appended, NoRoom};
-use crate::log::{LogReuseWait, Position};
+use crate::log::{LogReuseWait, Position, Tail};
 use crate::opening;
+use crate::options::RecoveryModel;
 use crate::pool::Change;
 use crate::versions::{Blocked, Commit};
 
@@ -46,8 +46,6 @@ pub(super) struct Commits {
     gate: Mutex<()>,
     /// Commits up to this one are on disk.
     durable: AtomicU64,
-    /// The last time that was taken for a commit or the end of a log backup.
-    last_ms: AtomicU64,
 }
 
 /// While this exists, no transaction commits.
@@ -63,12 +61,6 @@ impl Commits {
         }
     }
 
-    /// The time, in milliseconds since 1970, UTC; not before any that was taken, even if the clock is set back.
-    pub(super) fn time(&self, _gate: &Gate<'_>) -> u64 {
-        let now = now_ms();
-        now.max(self.last_ms.fetch_max(now, Ordering::Relaxed))
-    }
-
     /// Number of the last commit known to be on disk.
     pub(super) fn durable(&self) -> u64 {
         self.durable.load(Ordering::Acquire)
@@ -80,9 +72,18 @@ impl Commits {
     }
 }
 
+/// A commit that is in the log, if not yet on disk.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Published {
+    pub(super) appended: Appended,
+    /// In milliseconds since 1970, UTC.
+    pub(super) unix_ms: u64,
+    pub(super) is_marked: bool,
+}
+
 /// The outcome of one attempt to commit.
 enum Attempt {
-    Committed(Appended),
+    Committed(Published),
     /// Every page equals its stored content.
     Unchanged,
     /// The log is full; nothing was changed.
@@ -108,13 +109,14 @@ impl Database {
         mut pages: Pages,
         base: Commit,
         page_count: u32,
-    ) -> Result<Option<Appended>> {
+        mark: Option<&Mark>,
+    ) -> Result<Option<Published>> {
         self.check_online()?;
         let (opening, base) = self.mark_opening(writer, base)?;
         if let Some(first) = pages.get_mut(&PageNumber::FIRST) {
             opening::mark(first, opening);
         }
-        self.publish_marked(writer, pages, base, page_count)
+        self.publish_signed(writer, pages, base, page_count, mark)
     }
 
     /// Before the first commit of an opening, puts its mark on the only data file, so that nothing else is in the
@@ -131,7 +133,7 @@ impl Database {
         let is_marked = opening::mark(&mut first, opening);
         if is_marked {
             let pages = Pages::from([(PageNumber::FIRST, first)]);
-            let published = self.publish_marked(writer, pages, base, base.page_count)?;
+            let published = self.publish_signed(writer, pages, base, base.page_count, None)?;
             self.acknowledge(published, base.sequence + 1)?;
         }
         self.header.opens(opening);
@@ -142,20 +144,21 @@ impl Database {
         Ok((opening, self.versions.latest()))
     }
 
-    fn publish_marked(
+    fn publish_signed(
         &self,
         writer: &WriterToken,
         mut pages: Pages,
         base: Commit,
         page_count: u32,
-    ) -> Result<Option<Appended>> {
+        mark: Option<&Mark>,
+    ) -> Result<Option<Published>> {
         let have_checksums = self.stamp(&mut pages, base, page_count)?;
         let next = Commit {
             sequence: base.sequence + 1,
             page_count,
         };
         self.checksums.turn(writer, have_checksums, || {
-            self.make_room_and_commit(&pages, base, next)
+            self.make_room_and_commit(&pages, base, next, mark)
         })
     }
 
@@ -164,28 +167,29 @@ impl Database {
         pages: &Pages,
         base: Commit,
         next: Commit,
-    ) -> Result<Option<Appended>> {
-        let mut attempt = self.attempt(pages, base, next)?;
+        mark: Option<&Mark>,
+    ) -> Result<Option<Published>> {
+        let mut attempt = self.attempt(pages, base, next, mark)?;
         // A checkpoint frees most of the log, unless that waits for a backup; the rest must come from growth.
         if matches!(attempt, Attempt::NoRoom(_)) && !self.log.is_held() {
             self.checkpoint()?;
-            attempt = self.attempt(pages, base, next)?;
+            attempt = self.attempt(pages, base, next, mark)?;
         }
         if let Attempt::NoRoom(room) = attempt {
             self.grow_log(room)?;
-            attempt = self.attempt(pages, base, next)?;
+            attempt = self.attempt(pages, base, next, mark)?;
         }
         match attempt {
-            Attempt::Committed(appended) => Ok(Some(appended)),
+            Attempt::Committed(published) => Ok(Some(published)),
             Attempt::Unchanged => Ok(None),
             Attempt::NoRoom(room) => Err(self.log_full(room, "its size does not suffice")),
         }
     }
 
     /// Waits until a published commit is on disk, and returns its last record.
-    pub(super) fn acknowledge(&self, appended: Option<Appended>, sequence: u64) -> Result<Lsn> {
-        let (end, lsn) = match appended {
-            Some(appended) => (appended.end, appended.lsn),
+    pub(super) fn acknowledge(&self, published: Option<Published>, sequence: u64) -> Result<Lsn> {
+        let (end, lsn) = match published {
+            Some(Published { appended, .. }) => (appended.end, appended.lsn),
             None => (self.log.end(), self.log.end().lsn(0)),
         };
         self.log.flush_to(end)?;
@@ -218,6 +222,13 @@ impl Database {
         (self.log.end(), self.versions.latest())
     }
 
+    /// The same, and the time: no earlier commit is later, and no later one is earlier.
+    pub(super) fn end_latest_and_time(&self) -> (Tail, Commit, u64) {
+        let gate = self.commits.gate();
+        let unix_ms = self.header.time(&gate);
+        (self.log.next_tail(), self.versions.latest(), unix_ms)
+    }
+
     /// Writes page checksums if page 1 reserves space for them, and returns whether it does. When
     /// checksums are turned on, the pages not in the transaction also get theirs.
     fn stamp(&self, pages: &mut Pages, base: Commit, page_count: u32) -> Result<bool> {
@@ -243,7 +254,13 @@ impl Database {
         Ok(after)
     }
 
-    fn attempt(&self, pages: &Pages, base: Commit, next: Commit) -> Result<Attempt> {
+    fn attempt(
+        &self,
+        pages: &Pages,
+        base: Commit,
+        next: Commit,
+        mark: Option<&Mark>,
+    ) -> Result<Attempt> {
         let gate = self.commits.gate();
         self.check_online()?;
         self.data.ensure(next.page_count)?;
@@ -252,9 +269,13 @@ impl Database {
         if prepared.changes.is_empty() && base.page_count == next.page_count {
             return Ok(Attempt::Unchanged);
         }
-        prepared
-            .group
-            .commit(next.page_count, self.commits.time(&gate));
+        // A log that no backup will have needs no marks, and other programs may read it.
+        let mark = mark.filter(|_| self.recovery_model() == RecoveryModel::Full);
+        if let Some(mark) = mark {
+            prepared.group.mark(mark);
+        }
+        let unix_ms = self.header.time(&gate);
+        prepared.group.commit(next.page_count, unix_ms);
         let blocked = self.save_versions(&prepared.replaced, next.sequence)?;
         let changed = prepared.changes.iter();
         self.maps.mark(changed.map(|&(page, _)| page.extent()));
@@ -277,7 +298,11 @@ impl Database {
             None => self.versions.publish(next),
         }
         self.figures.commits.fetch_add(1, Ordering::Relaxed);
-        Ok(Attempt::Committed(appended))
+        Ok(Attempt::Committed(Published {
+            appended,
+            unix_ms,
+            is_marked: mark.is_some(),
+        }))
     }
 
     /// Writes the group's pages, without those that do not change.

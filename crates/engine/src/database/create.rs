@@ -284,6 +284,7 @@ fn first_header(request: &CreateDatabase, page_count: u32, data: &DataFiles) -> 
         vlfs: divide(LOG_AREA, request.log.size - LOG_AREA),
         recovery_model: RecoveryModel::Simple,
         tail: None,
+        last_ms: 0,
     }
 }
 

@@ -21,13 +21,14 @@ use windlass_base::{Guid, Lsn};
 use super::backup::LogCopy;
 use super::{Database, FileDescription};
 use crate::backup::BackupDescription;
+use crate::backup::offline::read_log;
 use crate::error::{EngineError, Result};
-use crate::log::Tail;
 use crate::log::block::HEADER_BYTES;
 use crate::log::header::Header;
 use crate::log::reader::{LogReader, find_end, load_sequences};
 use crate::log::record::{Record, Records};
 use crate::log::replay::replay;
+use crate::log::{Position, Tail};
 use crate::options::RecoveryModel;
 use crate::storage::{FileSystem, OpenMode, StorageFile};
 
@@ -63,7 +64,7 @@ impl Database {
     /// # Errors
     /// [`EngineError::NoLogChain`]; [`EngineError::BackupRunning`] if another one will truncate the log.
     pub fn begin_log_backup(self: &Arc<Self>, truncates: bool) -> Result<LogBackup> {
-        self.check_online()?;
+        self.check_writable()?;
         if truncates && !self.log_chain.take() {
             return Err(EngineError::BackupRunning {
                 database: self.name.clone(),
@@ -99,7 +100,7 @@ impl Database {
         let (next, latest, header, ended_ms) = {
             let gate = self.commits.gate();
             let header = self.header.current(&self.log, &self.data);
-            let ended_ms = self.commits.time(&gate);
+            let ended_ms = self.header.time(&gate);
             (
                 self.log.next_tail(),
                 self.versions.latest(),
@@ -114,7 +115,7 @@ impl Database {
             sequence: latest.sequence,
             ..header
         };
-        let description = BackupDescription::of_log(header, start, next.start, ended_ms);
+        let description = BackupDescription::of_log(header, start, next, ended_ms);
         Ok((next, description))
     }
 }
@@ -150,13 +151,7 @@ impl LogBackup {
             },
         };
         if next.start <= header.checkpoint && start.start <= header.checkpoint {
-            return Err(EngineError::Corrupt {
-                path: path.to_owned(),
-                what: format!(
-                    "the log breaks off at {:?}, before its last checkpoint at {:?}",
-                    next.start, header.checkpoint
-                ),
-            });
+            return Err(breaks_off(path, next.start, header.checkpoint));
         }
         let replayed = replay(reader(header.redo), &header, path, next.start, |_, _, _| {
             Ok(())
@@ -167,7 +162,9 @@ impl LogBackup {
             sequence: replayed.latest.sequence,
             ..header.clone()
         };
-        let description = BackupDescription::of_log(described, start, next.start, now_ms());
+        // If the database goes on after all, its next commit is not earlier than this, whatever the clock says now.
+        let ended_ms = replayed.last_ms;
+        let description = BackupDescription::of_log(described, start, next, ended_ms);
         Ok(Self {
             origin: Origin::File {
                 file,
@@ -223,7 +220,12 @@ impl LogBackup {
                 truncates: true,
                 ..
             } => database.move_tail(self.start, self.next),
-            _ => Ok(()),
+            // The end of the backup is in the header: no later commit is earlier.
+            Origin::Database { database, .. } => {
+                let header = &database.header;
+                header.write(&database.log, &database.data, |_| {})
+            }
+            Origin::File { .. } => Ok(()),
         }
     }
 }
@@ -249,27 +251,45 @@ impl Drop for LogBackup {
     }
 }
 
-/// Whether a log has commits that no log backup has.
+/// Whether a database in the recovery model FULL has commits that no log backup has, as far as its log says: without
+/// a chain of log backups, that is everything since its last full backup or restore.
 ///
 /// # Errors
-/// Those of the operating system; a log that is damaged.
+/// Those of the operating system; a log that is damaged, or breaks off before its last checkpoint. Then nobody knows.
 pub fn has_unsaved_tail(files: &dyn FileSystem, path: &Path) -> Result<bool> {
     let file = files
         .open(path, OpenMode::Existing)
         .map_err(|error| EngineError::io("open", path, error))?;
     let mut header = Header::load(file.as_ref(), path)?;
-    load_sequences(file.as_ref(), path, header.guid, &mut header.vlfs)?;
-    let Some(Tail { start, previous }) = header.tail else {
+    if header.recovery_model != RecoveryModel::Full {
         return Ok(false);
+    }
+    let Some(Tail { start, previous }) = header.tail else {
+        return Ok(!read_log(&file, path)?.is_unchanged());
     };
+    load_sequences(file.as_ref(), path, header.guid, &mut header.vlfs)?;
     let mut reader = LogReader::new(file, path, header.guid, &header.vlfs, start).after(previous);
+    let mut end = start;
     while let Some((block, bytes)) = reader.next()? {
         let records = &bytes[HEADER_BYTES..HEADER_BYTES + block.payload as usize];
         if Records::new(records).any(|record| matches!(record, Some(Record::Commit { .. }))) {
             return Ok(true);
         }
+        end = block.end();
     }
-    Ok(false)
+    match end <= header.checkpoint && start <= header.checkpoint {
+        true => Err(breaks_off(path, end, header.checkpoint)),
+        false => Ok(false),
+    }
+}
+
+fn breaks_off(path: &Path, end: Position, checkpoint: Position) -> EngineError {
+    EngineError::Corrupt {
+        path: path.to_owned(),
+        what: format!(
+            "the log breaks off at {end:?}, before its last checkpoint at {checkpoint:?}"
+        ),
+    }
 }
 
 fn no_chain(database: &str, model: RecoveryModel) -> EngineError {

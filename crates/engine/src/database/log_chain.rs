@@ -64,6 +64,7 @@ impl Database {
     /// # Errors
     /// [`EngineError::BackupRunning`] while a log backup is under way.
     pub fn set_recovery_model(&self, model: RecoveryModel) -> Result<()> {
+        self.check_writable()?;
         let mut state = self.log_chain.state();
         if state.is_taken {
             return Err(EngineError::BackupRunning {
@@ -75,7 +76,11 @@ impl Database {
         }
         state.switches += 1;
         // No data file is added meanwhile.
-        let _gate = self.commits.gate();
+        let gate = self.commits.gate();
+        if model == RecoveryModel::Simple {
+            // No restore goes back to a time of the chain that ends here.
+            self.header.forget_time(&gate);
+        }
         self.header.write(&self.log, &self.data, |header| {
             header.recovery_model = model;
             header.tail = None;

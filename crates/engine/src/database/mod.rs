@@ -33,6 +33,7 @@ mod flush;
 mod foreign;
 pub(crate) mod log_backup;
 mod log_chain;
+pub(crate) mod page_finish;
 pub(crate) mod page_restore;
 pub(crate) mod read;
 mod recovery;
@@ -81,6 +82,7 @@ pub struct Database {
     name: String,
     guid: Guid,
     recovery_fork: Guid,
+    is_read_only: bool,
     /// Identity of this opening, once something was committed in it.
     opening: OnceLock<Guid>,
     shared: Arc<Shared>,
@@ -151,6 +153,7 @@ impl Database {
             name: header.name.clone(),
             guid: header.guid,
             recovery_fork: header.recovery_fork,
+            is_read_only: false,
             opening: OnceLock::new(),
             data,
             log,
@@ -256,6 +259,20 @@ impl Database {
         self.log.offline_reason()
     }
 
+    /// Whether it was opened for readers only.
+    pub fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        match self.is_read_only {
+            true => Err(EngineError::ReadOnly {
+                database: self.name.clone(),
+            }),
+            false => self.check_online(),
+        }
+    }
+
     fn writer_token(&self) -> Result<WriterToken> {
         self.writer.try_take().ok_or_else(|| self.busy())
     }
@@ -274,7 +291,7 @@ impl Database {
     /// The same; `dress` gets the complete file under its temporary name. A crash before the end leaves a file
     /// of zeros, which is not part of the database.
     pub fn add_dressed_file(&self, spec: &FileSpec, dress: &Dress<'_>) -> Result<()> {
-        self.check_online()?;
+        self.check_writable()?;
         if self.data.specs().len() >= 1000 {
             return Err(EngineError::Invalid(
                 "a database has at most 1000 files".to_owned(),

@@ -92,7 +92,7 @@ impl Database {
     }
 
     /// The page of the database at a place in a data file.
-    fn page_named(&self, name: FilePage) -> Result<PageNumber> {
+    pub(super) fn page_named(&self, name: FilePage) -> Result<PageNumber> {
         let refuse = |refusal| EngineError::PageRefused {
             database: self.name.clone(),
             page: name,

@@ -109,6 +109,7 @@ impl Database {
             tail: header.tail,
         };
         let mut database = Self::assemble(shared, number, current, data, log_file, resume);
+        database.is_read_only = request.is_read_only;
         database.recover(&header, page_count, start)?;
         Ok(database)
     }
@@ -129,8 +130,10 @@ impl Database {
             map,
             latest,
             layout,
+            last_ms,
             ..
         } = replayed;
+        self.header.note_time(last_ms);
         self.maps = DifferentialMaps::new(map);
         self.data.ensure(latest.page_count)?;
         if changed {

@@ -9,10 +9,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use windlass_base::Guid;
 
+use super::commit::Gate;
+use super::log_backup::now_ms;
 use crate::error::{EngineError, Result};
 use crate::files::DataFiles;
 use crate::log::Tail;
@@ -25,13 +28,37 @@ use crate::storage::StorageFile;
 pub(super) struct StoredHeader {
     file: Arc<dyn StorageFile>,
     header: Mutex<Header>,
+    /// The last time that was taken, in milliseconds since 1970, UTC.
+    last_ms: AtomicU64,
 }
 
 impl StoredHeader {
     /// `header` is the one in `file`, or about to be its first.
     pub(super) fn new(file: Arc<dyn StorageFile>, header: Header) -> Self {
+        let last_ms = AtomicU64::new(header.last_ms);
         let header = Mutex::new(header);
-        Self { file, header }
+        Self {
+            file,
+            header,
+            last_ms,
+        }
+    }
+
+    /// The time, in milliseconds since 1970, UTC; not before any that was taken, even if the clock is set back. In
+    /// the recovery model FULL that holds from one opening to the next.
+    pub(super) fn time(&self, _gate: &Gate<'_>) -> u64 {
+        let now = now_ms();
+        now.max(self.last_ms.fetch_max(now, Ordering::AcqRel))
+    }
+
+    /// No time before this one will be taken.
+    pub(super) fn note_time(&self, unix_ms: u64) {
+        self.last_ms.fetch_max(unix_ms, Ordering::AcqRel);
+    }
+
+    /// Takes the time as the clock has it.
+    pub(super) fn forget_time(&self, _gate: &Gate<'_>) {
+        self.last_ms.store(0, Ordering::Release);
     }
 
     /// Applies `change` to the header and makes it durable, with the files and virtual log files as
@@ -45,7 +72,7 @@ impl StoredHeader {
         let mut header = self.header.lock();
         // Checked under the lock, which a close takes last.
         log.check_online(&header.name)?;
-        refresh(&mut header, log, data);
+        self.refresh(&mut header, log, data);
         change(&mut header);
         header.counter += 1;
         header
@@ -56,7 +83,7 @@ impl StoredHeader {
     /// The header that would be written now.
     pub(super) fn current(&self, log: &Log, data: &DataFiles) -> Header {
         let mut header = self.header.lock();
-        refresh(&mut header, log, data);
+        self.refresh(&mut header, log, data);
         header.clone()
     }
 
@@ -109,12 +136,16 @@ impl StoredHeader {
     pub(super) fn unlock(&self) -> std::io::Result<()> {
         self.file.unlock()
     }
-}
 
-fn refresh(header: &mut Header, log: &Log, data: &DataFiles) {
-    header.files = data.specs();
-    // A file that was added since the last checkpoint is new.
-    header.lengths.resize(header.files.len(), 0);
-    header.regions = data.regions();
-    header.vlfs = log.vlfs();
+    fn refresh(&self, header: &mut Header, log: &Log, data: &DataFiles) {
+        header.files = data.specs();
+        // A file that was added since the last checkpoint is new.
+        header.lengths.resize(header.files.len(), 0);
+        header.regions = data.regions();
+        header.vlfs = log.vlfs();
+        header.last_ms = match header.recovery_model {
+            RecoveryModel::Full => self.last_ms.load(Ordering::Acquire),
+            RecoveryModel::Simple => 0,
+        };
+    }
 }

@@ -8,11 +8,14 @@ use std::time::Duration;
 use windlass_base::{ExtentNumber, FileId, FilePage, Guid, PAGE_BYTES, PageNumber};
 
 use super::Database;
+use super::log_backup::now_ms;
 use crate::backup::BackupMode;
 use crate::error::{EngineError, Result};
 use crate::log::header::{Header, SLOT_BYTES};
 use crate::log::writer::NoRoom;
-use crate::options::{CreateDatabase, FileSpec, Growth, InstanceOptions};
+use crate::options::{
+    CreateDatabase, FileSpec, Growth, InstanceOptions, OpenDatabase, RecoveryModel,
+};
 use crate::storage::RealFileSystem;
 use crate::{Backup, Instance};
 
@@ -288,4 +291,58 @@ fn each_header_leaves_the_one_before_in_the_other_slot() {
         database.set_target_recovery_time(None).unwrap();
         assert_eq!(counters(), [last, last + 1]);
     }
+}
+
+/// The database opened again, after a close or with the files as a kill leaves them.
+fn reopened(folder: &Path, database: &Arc<Database>, is_killed: bool) -> Arc<Database> {
+    let files = ["a.mdf", "a.ldf"].map(|name| folder.join(name));
+    let left = files.each_ref().map(|file| std::fs::read(file).unwrap());
+    database.close().unwrap();
+    if is_killed {
+        for (file, left) in files.iter().zip(left) {
+            std::fs::write(file, left).unwrap();
+        }
+    }
+    let options = InstanceOptions {
+        background: false,
+        ..InstanceOptions::default()
+    };
+    let instance = Instance::new(options, Arc::new(RealFileSystem)).unwrap();
+    let request = OpenDatabase::new("a", folder.join("a.ldf"));
+    instance.open_database(&request).unwrap()
+}
+
+#[test]
+fn times_of_commits_do_not_go_back_when_the_clock_does_between_two_openings() {
+    const HOUR_MS: u64 = 3_600_000;
+    let folder = tempfile::tempdir().unwrap();
+    let (_instance, mut database) = create(folder.path());
+    database.set_recovery_model(RecoveryModel::Full).unwrap();
+    let begin = |database: &Arc<Database>| {
+        let (backup, set) = full_backup(database);
+        backup.read_log(|_| Ok(())).unwrap();
+        backup.complete(set).unwrap();
+    };
+    let end_of_log = |database: &Arc<Database>| {
+        write(database).unwrap();
+        let backup = database.begin_log_backup(true).unwrap();
+        let ended_ms = backup.description().ended_ms();
+        backup.complete().unwrap();
+        ended_ms
+    };
+    begin(&database);
+    // The clock was an hour ahead, and is set right.
+    let ahead = now_ms() + HOUR_MS;
+    database.header.note_time(ahead);
+    write(&database).unwrap();
+    for is_killed in [true, false, true, false] {
+        database = reopened(folder.path(), &database, is_killed);
+        assert!(end_of_log(&database) >= ahead, "killed: {is_killed}");
+    }
+    // A new chain takes the time as the clock has it.
+    database.set_recovery_model(RecoveryModel::Simple).unwrap();
+    database.set_recovery_model(RecoveryModel::Full).unwrap();
+    begin(&database);
+    database = reopened(folder.path(), &database, false);
+    assert!(end_of_log(&database) < ahead);
 }

@@ -12,6 +12,7 @@ use super::commit::Pages;
 use super::read::ReadSnapshot;
 use super::writer::WriterToken;
 use crate::error::{EngineError, Result};
+use crate::log::record::Mark;
 use windlass_base::page::PAGE_BYTES;
 
 impl Database {
@@ -21,7 +22,7 @@ impl Database {
     /// [`EngineError::Busy`] if one is open, [`EngineError::BusySnapshot`] if something was
     /// committed after the snapshot; neither waits.
     pub fn begin_write(self: &Arc<Self>, snapshot: &ReadSnapshot) -> Result<WriteTransaction> {
-        self.check_online()?;
+        self.check_writable()?;
         if !Arc::ptr_eq(self, &snapshot.database) {
             return Err(EngineError::Invalid(
                 "a snapshot of another database".to_owned(),
@@ -38,6 +39,7 @@ impl Database {
             page_count: snapshot.commit.page_count,
             snapshot: snapshot.clone(),
             pages: Pages::new(),
+            mark: None,
         })
     }
 }
@@ -64,9 +66,26 @@ pub struct WriteTransaction {
     snapshot: ReadSnapshot,
     page_count: u32,
     pages: Pages,
+    mark: Option<Mark>,
+}
+
+/// A transaction that is committed.
+#[derive(Debug)]
+pub struct Committed {
+    pub lsn: Lsn,
+    /// Exactly the committed state, even if another transaction commits right after it.
+    pub snapshot: ReadSnapshot,
+    /// When, in milliseconds since 1970, UTC, if the log has its mark.
+    pub marked_ms: Option<u64>,
 }
 
 impl WriteTransaction {
+    /// Gives it a mark, which a restore of log backups can stop at. It is in the log only if the transaction changes
+    /// something, and in the recovery model FULL.
+    pub fn set_mark(&mut self, mark: Option<Mark>) {
+        self.mark = mark;
+    }
+
     pub fn database(&self) -> &Arc<Database> {
         &self.snapshot.database
     }
@@ -147,21 +166,27 @@ impl WriteTransaction {
     /// After any other error the database is offline; whether the transaction was committed shows
     /// when it is opened again.
     pub fn commit(self) -> Result<Lsn> {
-        Ok(self.commit_and_read()?.0)
+        Ok(self.commit_and_read()?.lsn)
     }
 
-    /// Like [`WriteTransaction::commit`], and also starts a snapshot of exactly the committed
-    /// state, even if another transaction commits right after it.
-    pub fn commit_and_read(mut self) -> Result<(Lsn, ReadSnapshot)> {
+    /// Like [`WriteTransaction::commit`], and also starts a snapshot of the committed state.
+    pub fn commit_and_read(mut self) -> Result<Committed> {
         let pages = std::mem::take(&mut self.pages);
         let database = Arc::clone(&self.snapshot.database);
         let base = self.snapshot.commit;
-        let appended = database.publish(&self.writer, pages, base, self.page_count)?;
+        let mark = self.mark.take();
+        let published =
+            database.publish(&self.writer, pages, base, self.page_count, mark.as_ref())?;
         // No other writer can have started: the last commit is this one.
         let committed = database.begin_read();
         drop(self);
-        let lsn = database.acknowledge(appended, committed.sequence())?;
+        let lsn = database.acknowledge(published, committed.sequence())?;
         database.versions.set_durable(committed.commit);
-        Ok((lsn, committed))
+        let marked = published.filter(|published| published.is_marked);
+        Ok(Committed {
+            lsn,
+            snapshot: committed,
+            marked_ms: marked.map(|published| published.unix_ms),
+        })
     }
 }

@@ -27,7 +27,10 @@ pub(crate) const LOG_AREA: u64 = 2 * SLOT_BYTES as u64;
 pub const MAGIC: &[u8; 8] = b"WLLOG001";
 
 /// First bytes of the others: a program that does not know the recovery model would truncate the log.
-pub const MAGIC_KEPT: &[u8; 8] = b"WLLOG002";
+pub const MAGIC_KEPT: &[u8; 8] = b"WLLOG003";
+
+/// How both begin, whatever their version.
+const MAGIC_ANY: &[u8; 5] = b"WLLOG";
 
 /// A range of extents that are spread over the same files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +95,9 @@ pub(crate) struct Header {
     pub(crate) recovery_model: RecoveryModel,
     /// What no log backup has yet; `None` if no chain of log backups has begun.
     pub(crate) tail: Option<Tail>,
+    /// No commit before the redo start, and no end of a log backup, is later: milliseconds since 1970, UTC. Only in
+    /// the recovery model FULL.
+    pub(crate) last_ms: u64,
 }
 
 impl Header {
@@ -142,6 +148,7 @@ impl Header {
         if is_kept {
             out.u64(self.tail.map_or(0, |tail| tail.start.0));
             out.u64(self.tail.map_or(0, |tail| tail.previous));
+            out.u64(self.last_ms);
         }
         let sum = checksum(&out.0);
         let length = out.0.len() as u64;
@@ -183,6 +190,7 @@ impl Header {
         Some(Self {
             recovery_model: RecoveryModel::Full,
             tail: (start.0 > 0).then_some(Tail { start, previous }),
+            last_ms: input.u64()?,
             ..header
         })
     }
@@ -224,6 +232,7 @@ impl Header {
             })?,
             recovery_model: RecoveryModel::Simple,
             tail: None,
+            last_ms: 0,
         })
     }
 
@@ -244,11 +253,16 @@ impl Header {
     /// Reads both slots and returns the valid one with the higher counter.
     pub(crate) fn load(file: &dyn StorageFile, path: &Path) -> Result<Self> {
         let mut best: Option<Self> = None;
+        let mut other_version = None;
         let mut slot = vec![0; SLOT_BYTES];
         for index in 0..2 {
             let length = file
                 .read_at(&mut slot, index * SLOT_BYTES as u64)
                 .map_err(|error| EngineError::io("read the header of", path, error))?;
+            let magic = &slot[..length.min(MAGIC.len())];
+            if magic.starts_with(MAGIC_ANY) && magic != MAGIC && magic != MAGIC_KEPT {
+                other_version = Some(String::from_utf8_lossy(magic).into_owned());
+            }
             if let Some(found) = Self::parse(&slot[..length])
                 && best
                     .as_ref()
@@ -259,7 +273,12 @@ impl Header {
         }
         best.ok_or_else(|| EngineError::Corrupt {
             path: path.to_owned(),
-            what: "no valid header: not a log file of the page engine, or damaged".to_owned(),
+            what: match other_version {
+                Some(version) => {
+                    format!("a log of the format {version}, which this program does not know")
+                }
+                None => "no valid header: not a log file of the page engine, or damaged".to_owned(),
+            },
         })
     }
 }
@@ -366,6 +385,7 @@ mod tests {
             vlfs: super::super::vlf::divide(LOG_AREA, 1 << 20),
             recovery_model: RecoveryModel::Simple,
             tail: None,
+            last_ms: 0,
         };
         let bytes = header.encode().unwrap();
         assert!(bytes.starts_with(MAGIC));
@@ -376,6 +396,7 @@ mod tests {
                 start: Position::new(2, 5),
                 previous: 17,
             }),
+            last_ms: 18,
             ..header
         };
         let mut bytes = header.encode().unwrap();

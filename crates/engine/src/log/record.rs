@@ -19,6 +19,7 @@ const MAP_PART: u8 = 5;
 const LAYOUT: u8 = 6;
 const DATA_FILE: u8 = 7;
 const REGION: u8 = 8;
+const MARK: u8 = 9;
 
 /// Number of equal bytes between two changed ranges for which one longer range is cheaper than two.
 const GAP_BYTES: usize = 8;
@@ -65,6 +66,29 @@ pub(crate) enum Record<'a> {
     DataFile(&'a [u8]),
     /// The next region, as stored.
     Region(&'a [u8]),
+    /// The mark of the transaction whose commit follows, as stored.
+    Mark { name: &'a str, description: &'a str },
+}
+
+/// The name and description of a marked transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    name: String,
+    description: String,
+}
+
+impl Mark {
+    /// Most bytes of a name, and of a description: more than SQL Server's 128 and 255 characters can take.
+    pub const BYTES_MAX: usize = 2048;
+
+    /// `None` if there is no name, or if one of them is too long.
+    pub fn new(name: &str, description: &str) -> Option<Self> {
+        let fits = |text: &str| text.len() <= Self::BYTES_MAX;
+        (!name.is_empty() && fits(name) && fits(description)).then(|| Self {
+            name: name.to_owned(),
+            description: description.to_owned(),
+        })
+    }
 }
 
 /// The encoded records of one group, before they are split into blocks.
@@ -113,6 +137,15 @@ impl Group {
             }
         });
         true
+    }
+
+    /// The mark of the transaction whose commit is next.
+    pub(crate) fn mark(&mut self, mark: &Mark) {
+        self.record(|out| {
+            out.u8(MARK);
+            out.text(mark.name.as_bytes());
+            out.text(mark.description.as_bytes());
+        });
     }
 
     pub(crate) fn commit(&mut self, page_count: u32, unix_ms: u64) {
@@ -262,6 +295,10 @@ impl<'a> Records<'a> {
             },
             DATA_FILE => Record::DataFile(input.text()?),
             REGION => Record::Region(input.text()?),
+            MARK => Record::Mark {
+                name: str::from_utf8(input.text()?).ok()?,
+                description: str::from_utf8(input.text()?).ok()?,
+            },
             _ => return None,
         })
     }
@@ -318,6 +355,7 @@ mod tests {
         assert!(group.page_change(page(7), &old, &new));
         assert!(!group.page_change(page(7), &new, &new));
         group.page_image(page(8), &[0; PAGE_BYTES]);
+        group.mark(&Mark::new("begin", "").unwrap());
         group.commit(8, 1);
         assert!(group.bytes.len() < 200, "{}", group.bytes.len());
         let records: Vec<_> = Records::new(&group.bytes).map(Option::unwrap).collect();
@@ -326,8 +364,13 @@ mod tests {
         assert_eq!(page, new);
         records[1].apply_to(&mut page);
         assert_eq!(page, vec![0; PAGE_BYTES]);
+        let mark = Record::Mark {
+            name: "begin",
+            description: "",
+        };
+        assert_eq!(records[2], mark);
         assert_eq!(
-            records[2],
+            records[3],
             Record::Commit {
                 page_count: 8,
                 unix_ms: 1
@@ -354,5 +397,9 @@ mod tests {
         let no_page = [PAGE_RANGES, 0, 0, 0, 0, 5, 0, 0xFF, 0x1F, 1, 0, 7];
         assert_eq!(Records::new(&no_page).collect::<Vec<_>>(), [None]);
         assert_eq!(Records::new(&[99]).collect::<Vec<_>>(), [None]);
+        let no_text = [MARK, 1, 0, 0xFF, 0, 0];
+        assert_eq!(Records::new(&no_text).collect::<Vec<_>>(), [None]);
+        assert_eq!(Mark::new("", "x"), None);
+        assert_eq!(Mark::new(&"x".repeat(Mark::BYTES_MAX + 1), ""), None);
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Replayed {
     pub(crate) checkpoints: Vec<(Position, Guid)>,
     /// Numbers of data files and regions after the last change of them.
     pub(crate) layout: Option<(usize, usize)>,
+    /// The latest time of a commit, in milliseconds since 1970, UTC.
+    pub(crate) last_ms: u64,
 }
 
 /// Reads the complete groups before `end`. Calls `on_page` with each record of a page and the
@@ -43,6 +45,7 @@ pub(crate) fn replay(
     };
     let mut checkpoints = Vec::new();
     let mut layout: Option<(usize, usize)> = None;
+    let mut last_ms = header.last_ms;
     let mut group = header.redo;
     while let Some((block, bytes)) = reader.next()? {
         if block.position >= end {
@@ -65,7 +68,11 @@ pub(crate) fn replay(
                     }
                 }
                 Record::MapPart { first, bytes } => map.merge(first, bytes),
-                Record::Commit { page_count, .. } => {
+                Record::Commit {
+                    page_count,
+                    unix_ms,
+                } => {
+                    last_ms = last_ms.max(unix_ms);
                     latest = Commit {
                         sequence: block.sequence,
                         page_count,
@@ -79,6 +86,7 @@ pub(crate) fn replay(
                         checkpoints.push((group, identity));
                     }
                 }
+                Record::Mark { .. } => {}
                 Record::Layout { files, regions } => layout = Some((files.into(), regions.into())),
                 Record::DataFile(_) => layout = layout.map(|(files, regions)| (files + 1, regions)),
                 Record::Region(_) => layout = layout.map(|(files, regions)| (files, regions + 1)),
@@ -90,5 +98,6 @@ pub(crate) fn replay(
         latest,
         checkpoints,
         layout,
+        last_ms,
     })
 }

@@ -1,9 +1,9 @@
 //! Random histories; random moments of them, restored through random chains, equal the model.
 
 use windlass_base::Guid;
-use windlass_engine::{BackupMode, EngineError, LogRefusal, RecoveryModel, StopAt};
+use windlass_engine::{BackupMode, EngineError, LogRefusal, RecoveryModel, StopAt, WantedMark};
 
-use crate::world::{Kind, Restored, Rng, Set, World, pages_of, refusal};
+use crate::world::{Kind, Moment, Restored, Rng, Set, World, pages_of, refusal};
 
 /// Some steps of a history. Backups of a chain that the database does not have are refused.
 fn live(world: &mut World, steps: u32) {
@@ -89,6 +89,25 @@ fn choose<'a>(sets: &'a [Set], rng: &mut Rng) -> Option<Chain<'a>> {
     Some(Chain { data, logs })
 }
 
+/// The mark of a moment, and the first moment behind `begin` that has it, from a time on or ever.
+fn mark_at(
+    moments: &[Moment],
+    begin: usize,
+    wanted: usize,
+    rng: &mut Rng,
+) -> Option<(WantedMark, usize)> {
+    let name = moments[wanted].mark.clone()?;
+    let is_it = |index: &usize| moments[*index].mark.as_ref() == Some(&name);
+    // The time must be between two commits.
+    let is_later = wanted > 0 && moments[wanted - 1].after_ms < moments[wanted].before_ms;
+    if is_later && rng.chance(50) {
+        let after_ms = moments[wanted].before_ms;
+        return (wanted > begin).then_some((WantedMark { name, after_ms }, wanted));
+    }
+    let first = (begin + 1..moments.len()).find(is_it)?;
+    Some((WantedMark { name, after_ms: 0 }, first))
+}
+
 /// Restores a random moment, as far as the chain goes.
 fn restore_one(world: &mut World) {
     let (sets, moments) = (world.sets.clone(), world.moments.clone());
@@ -99,7 +118,8 @@ fn restore_one(world: &mut World) {
     let data = chain.data[chain.data.len() - 1];
     let begin = data.moment;
     let wanted = begin + rng.below((moments.len() - begin) as u64) as usize;
-    let (stop, expected) = match rng.below(4) {
+    let marked = mark_at(&moments, begin, wanted, rng);
+    let (stop, expected) = match rng.below(6) {
         1 if wanted > begin => (StopAt::Lsn(moments[wanted].lsn), Some(wanted)),
         2 if wanted > begin => (StopAt::BeforeLsn(moments[wanted].lsn), Some(wanted - 1)),
         // The time must be between two commits.
@@ -110,6 +130,11 @@ fn restore_one(world: &mut World) {
         {
             (StopAt::Time(moments[wanted].after_ms), Some(wanted))
         }
+        4 | 5 => match (marked, rng.chance(50)) {
+            (Some((mark, at)), true) => (StopAt::Mark(mark), Some(at)),
+            (Some((mark, at)), false) => (StopAt::BeforeMark(mark), Some(at - 1)),
+            (None, _) => (StopAt::End, None),
+        },
         _ => (StopAt::End, None),
     };
     let left_out = rng
@@ -125,9 +150,9 @@ fn restore_one(world: &mut World) {
         }
         if rng.chance(15) {
             let torn = rng.below(set.log.len() as u64 + 1) as usize;
-            let _torn = restored.roll(set, stop, Some(torn));
+            let _torn = restored.roll(set, stop.clone(), Some(torn));
         }
-        match restored.roll(set, stop, None) {
+        match restored.roll(set, stop.clone(), None) {
             Ok(reached) => {
                 at = at.max(set.moment);
                 model = RecoveryModel::Full;
@@ -171,10 +196,26 @@ fn history(seed: u64) {
     }
 }
 
+/// The number of histories: as the environment says, or else this many.
+pub(crate) fn count(default: u64) -> u64 {
+    let count = std::env::var("WINDLASS_HISTORIES").ok();
+    count
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(default)
+}
+
 #[test]
 fn random_moments_restored_through_random_chains_equal_the_model() {
-    let count = std::env::var("WINDLASS_HISTORIES").ok();
-    let count = count.and_then(|count| count.parse().ok()).unwrap_or(24);
+    run(count(24));
+}
+
+#[test]
+#[ignore = "hours"]
+fn slow_random_moments() {
+    run(count(20_000));
+}
+
+fn run(count: u64) {
     let first = std::env::var("WINDLASS_SEED").ok();
     let first: u64 = first.and_then(|seed| seed.parse().ok()).unwrap_or(1);
     for seed in first..first + count {

@@ -4,5 +4,6 @@
 
 mod chains;
 mod histories;
+mod pages;
 mod space;
 mod world;

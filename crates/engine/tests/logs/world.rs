@@ -8,8 +8,8 @@ use windlass_base::{Guid, Lsn, PAGE_BYTES, PageNumber};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     Backup, BackupDescription, BackupMode, BackupRange, CreateDatabase, Database, EngineError,
-    FileSpec, Growth, Instance, InstanceOptions, LogBackup, LogCheck, LogRefusal, OpenDatabase,
-    Reached, RecoveryModel, Restore, RollForward, StopAt,
+    FileSpec, Growth, Instance, InstanceOptions, LogBackup, LogCheck, LogRefusal, Mark,
+    OpenDatabase, Reached, RecoveryModel, Restore, RollForward, StopAt,
 };
 
 /// A small generator, so that a seed gives one history.
@@ -42,6 +42,8 @@ pub(crate) struct Moment {
     pub(crate) before_ms: u64,
     pub(crate) after_ms: u64,
     pub(crate) pages: State,
+    /// The mark of the transaction, if the log has it.
+    pub(crate) mark: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,6 +121,7 @@ impl World {
             before_ms: now,
             after_ms: now,
             pages: State::default(),
+            mark: None,
         };
         Self {
             folder: folder.to_owned(),
@@ -182,12 +185,21 @@ impl World {
                 writer.write_page(number, page)?;
             }
         }
-        let lsn = writer.commit()?;
+        let mark = self.rng.chance(25).then(|| match self.rng.below(3) {
+            0 => "begin".to_owned(),
+            1 => "Begin".to_owned(),
+            _ => "näme".repeat(30),
+        });
+        writer.set_mark(mark.as_deref().and_then(|mark| Mark::new(mark, "why")));
+        let committed = writer.commit_and_read()?;
+        let is_kept = self.database.recovery_model() == RecoveryModel::Full;
+        assert_eq!(committed.marked_ms.is_some(), is_kept && mark.is_some());
         self.moments.push(Moment {
-            lsn,
+            lsn: committed.lsn,
             before_ms,
             after_ms: now_ms(),
             pages: Arc::new(pages),
+            mark: mark.filter(|_| is_kept),
         });
         Ok(())
     }
@@ -203,10 +215,15 @@ impl World {
         self.database.add_file(&spec)
     }
 
-    fn open(&mut self) {
+    /// Opens it, whatever is in its data files.
+    pub(crate) fn open_unchecked(&mut self) {
         self.instance = instance();
         let request = OpenDatabase::new("a", self.folder.join("a.ldf"));
         self.database = self.instance.open_database(&request).unwrap();
+    }
+
+    fn open(&mut self) {
+        self.open_unchecked();
         assert!(
             pages_of(&self.database) == *self.latest().pages,
             "after opening"

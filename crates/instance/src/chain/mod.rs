@@ -9,6 +9,7 @@
 //! | can this set be restored, and which sets before it? | [`Chains::path`] |
 //! | if not, why? | [`Why`] |
 //! | what is this set based on, restorable or not? | [`Chains::before`] |
+//! | from which state does a log backup lead to every moment in it? | [`Chains::begin`] |
 //! | the newest state that these sets can restore? | [`Chains::newest_state`]: the sets in the order of their restores, and each other set with the reason why it is left out |
 //! | the newest base of a differential? | [`Chains::newest`] with [`ChainSet::can_be_base`] |
 //!
@@ -19,7 +20,8 @@
 //! Rules:
 //! 1. A full backup needs no other set. A differential is based on the full backup with its base's GUID; a copy
 //!    of one of SQL Server on a copy of that backup, because copies have GUIDs of their own.
-//!    A log backup continues any state of its family and recovery fork whose end lies within its log.
+//!    A log backup continues any state of its family and recovery fork whose end lies within its log: where the
+//!    checksums of the log before are known, one with the same; otherwise one of its own machine and file, if there is one.
 //! 2. A set is restorable if it has no obstacle of its own and the set it is based on is restorable.
 //! 3. The newer of two states is the one whose backup began after the other had finished; if they
 //!    overlapped, the one with the higher LSN. Time comes first because the log of a database that was
@@ -106,6 +108,8 @@ impl std::fmt::Display for LeftOut {
 pub struct Chains<'a> {
     sets: &'a [ChainSet],
     before: Vec<Option<usize>>,
+    /// Of log backups: the first state that they continue, and the first restorable one.
+    begins: Vec<[Option<usize>; 2]>,
     verdicts: Vec<Result<(), Why>>,
 }
 
@@ -115,6 +119,7 @@ impl<'a> Chains<'a> {
         let mut chains = Self {
             sets,
             before: vec![None; sets.len()],
+            begins: vec![[None; 2]; sets.len()],
             verdicts: sets
                 .iter()
                 .map(|set| match &set.obstacle {
@@ -167,12 +172,16 @@ impl<'a> Chains<'a> {
     fn continue_logs(&mut self) {
         type End = (Guid, Guid, Lsn);
         let end_of = |set: &ChainSet, lsn| -> End { (set.family_guid, set.fork, lsn) };
-        let (mut logs, mut ends): (Vec<usize>, BTreeMap<End, usize>) = Default::default();
+        let mut logs = Vec::new();
+        // Also of those that cannot be restored, perhaps because their base is elsewhere.
+        let mut ends: BTreeMap<End, Vec<usize>> = BTreeMap::new();
         for (index, set) in self.sets.iter().enumerate() {
-            if set.kind == SetType::Log {
-                logs.push(index);
-            } else if self.verdicts[index].is_ok() {
-                ends.entry(end_of(set, set.last_lsn)).or_insert(index);
+            match set.kind {
+                SetType::Log => logs.push(index),
+                SetType::Full | SetType::Differential => {
+                    let at = ends.entry(end_of(set, set.last_lsn));
+                    at.or_default().push(index);
+                }
             }
         }
         // In log order, so that each set finds the earlier ones done.
@@ -180,17 +189,69 @@ impl<'a> Chains<'a> {
         for index in logs {
             let set = &self.sets[index];
             let (from, to) = (end_of(set, set.first_lsn), end_of(set, set.last_lsn));
-            let found = (from <= to).then(|| ends.range(from..=to).next_back());
-            self.before[index] = found.flatten().map(|(_, before)| *before);
-            if self.verdicts[index].is_err() {
-                continue;
+            let mut states = Vec::new();
+            if from <= to {
+                states.extend(ends.range(from..=to).flat_map(|(_, at)| at).copied());
             }
-            if self.before[index].is_none() {
+            let states = self.continued(index, states);
+            let usable = states.iter().copied();
+            let usable: Vec<usize> = usable
+                .filter(|state| self.verdicts[*state].is_ok())
+                .collect();
+            self.begins[index] = [states.first().copied(), usable.first().copied()];
+            self.before[index] = self.last_of(&usable).or_else(|| self.last_of(&states));
+            ends.entry(to).or_default().push(index);
+            if self.verdicts[index].is_ok() && usable.is_empty() {
                 self.verdicts[index] = Err(Why::LogMissing);
-            } else {
-                ends.entry(to).or_insert(index);
             }
         }
+    }
+
+    /// Of states that end within a log backup, those that it can continue. Databases with the same history can have
+    /// different logs at the same LSNs: clones of a machine, or files that were put back from an earlier moment.
+    fn continued(&self, log: usize, states: Vec<usize>) -> Vec<usize> {
+        let log = &self.sets[log];
+        let is_equal = |one: Option<u64>, other: Option<u64>| Some(one? == other?);
+        // At both ends of the log, the checksum of the block before is known.
+        let at_first = |state: &ChainSet| match state.last_lsn == log.first_lsn {
+            true => is_equal(state.ending, log.previous),
+            false => None,
+        };
+        let at_last = |state: &ChainSet| match state.last_lsn == log.last_lsn {
+            true => is_equal(state.ending, log.ending),
+            false => None,
+        };
+        let mut own = Vec::new();
+        let mut others = Vec::new();
+        for index in states {
+            let state = &self.sets[index];
+            let found = [at_first(state), at_last(state)];
+            if found.contains(&Some(false)) {
+                continue;
+            }
+            let is_seen = found.contains(&Some(true));
+            let is_next = state.kind != SetType::Log || state.last_lsn == log.first_lsn;
+            let is_own = state.lineage == log.lineage || state.lineage == 0 || log.lineage == 0;
+            match is_own || is_seen {
+                true => own.push(index),
+                false if is_next => others.push(index),
+                false => {}
+            }
+        }
+        match own.is_empty() {
+            true => others,
+            false => own,
+        }
+    }
+
+    /// The one furthest in the log; of several there, the first.
+    fn last_of(&self, states: &[usize]) -> Option<usize> {
+        let later =
+            |one: usize, other: usize| match self.sets[other].last_lsn > self.sets[one].last_lsn {
+                true => other,
+                false => one,
+            };
+        states.iter().copied().reduce(later)
     }
 
     /// Whether a set can be restored.
@@ -205,6 +266,12 @@ impl<'a> Chains<'a> {
     /// backup.
     pub fn before(&self, index: usize) -> Option<usize> {
         self.before[index]
+    }
+
+    /// The first state that a log backup continues, and the first restorable one: from there it leads to every moment in
+    /// it. [`Chains::before`] is the last one, from which it leads to its end.
+    pub fn begin(&self, index: usize) -> impl Iterator<Item = usize> {
+        self.begins[index].into_iter().flatten()
     }
 
     /// The sets that lead to a state, in the order of their restores; the last is the set itself.

@@ -1,9 +1,13 @@
 //! A backup set with the facts that chains need.
 
 use windlass_base::{Guid, Lsn, Moment};
-use windlass_catalog::PastBackup;
-use windlass_media::{SetConfiguration, SetType};
+use windlass_catalog::{PastBackup, Provenance};
+use windlass_engine::BackupDescription;
+use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::PartlyFinished;
+use windlass_source::engine::describe;
+
+use crate::provenance::of_set;
 
 /// Why a set cannot be restored, regardless of other sets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -80,8 +84,20 @@ pub struct ChainSet {
     pub place: Option<(Guid, u32)>,
     /// Whether its database was empty: its state is older than any that holds something.
     pub is_empty: bool,
+    /// Tells databases apart that have the same history, as clones of a machine: of the machine and the first file. 0 if
+    /// it is unknown, and may be any.
+    pub lineage: u64,
+    /// Of a log backup, the checksum of the log before its first LSN; unknown from the history.
+    pub previous: Option<u64>,
+    /// The checksum of the log before its last LSN.
+    pub ending: Option<u64>,
     /// Why it cannot be restored, regardless of other sets.
     pub obstacle: Option<Obstacle>,
+}
+
+/// See [`ChainSet::lineage`].
+fn lineage_of(of: &Provenance) -> u64 {
+    windlass_base::checksum(format!("{}\0{}", of.machine, of.path).as_bytes())
 }
 
 impl ChainSet {
@@ -94,7 +110,13 @@ impl ChainSet {
         } else {
             None
         };
+        let is_engine = set.source_kind == SourceKind::Engine;
+        let described = is_engine.then(|| describe(&set.source_description).ok());
+        let described = described.flatten();
         Self {
+            lineage: lineage_of(&of_set(set)),
+            previous: described.as_ref().and_then(BackupDescription::previous),
+            ending: described.as_ref().and_then(BackupDescription::ending),
             set_guid: set.set_guid,
             original_guid: set.original_guid,
             family_guid: set.family_guid,
@@ -143,6 +165,9 @@ impl ChainSet {
             None
         };
         Some(Self {
+            lineage: lineage_of(&past.of),
+            previous: None,
+            ending: None,
             set_guid: past.set_guid.unwrap_or(Guid::NIL),
             original_guid: None,
             family_guid: past.of.family_guid,

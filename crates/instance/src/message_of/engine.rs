@@ -47,6 +47,33 @@ pub(crate) fn engine_message(error: &EngineError) -> Message {
             file,
             reason,
         } => table::file_full(database, file, reason),
+        EngineError::PageRefused { .. }
+        | EngineError::PagesChanged { .. }
+        | EngineError::NotTheBase { .. } => part_message(error),
+        EngineError::FilesDiffer { path, why } => table::files_do_not_match(path.display(), why),
+        EngineError::FileTooShort {
+            path,
+            found,
+            expected,
+        } => table::file_size_incorrect(path.display(), found, expected),
+        EngineError::Panicked(panicked) => defect_message(panicked),
+        EngineError::BackupRunning { .. } => table::must_be_serialized(),
+        EngineError::ReadOnly { database } => table::database_read_only(database),
+        EngineError::Busy { .. }
+        | EngineError::BusySnapshot { .. }
+        | EngineError::Offline { .. }
+        | EngineError::InUse { .. }
+        | EngineError::NoSuchPage { .. }
+        | EngineError::Corrupt { .. }
+        | EngineError::VersionsFull { .. }
+        | EngineError::NoFreeBuffer { .. }
+        | EngineError::Invalid(_) => table::engine_refused(error),
+    }
+}
+
+/// The message for an error of a restore of pages or files.
+fn part_message(error: &EngineError) -> Message {
+    match error {
         EngineError::PageRefused {
             database,
             page,
@@ -59,25 +86,9 @@ pub(crate) fn engine_message(error: &EngineError) -> Message {
                 table::restore_page_error(page.file_id, page.page, database)
             }
         },
-        EngineError::FilesDiffer { path, why } => table::files_do_not_match(path.display(), why),
-        EngineError::FileTooShort {
-            path,
-            found,
-            expected,
-        } => table::file_size_incorrect(path.display(), found, expected),
-        EngineError::Panicked(panicked) => defect_message(panicked),
         EngineError::PagesChanged { .. } => table::subset_in_simple_recovery(),
         EngineError::NotTheBase { .. } => table::other_recovery_path(),
-        EngineError::BackupRunning { .. } => table::must_be_serialized(),
-        EngineError::Busy { .. }
-        | EngineError::BusySnapshot { .. }
-        | EngineError::Offline { .. }
-        | EngineError::InUse { .. }
-        | EngineError::NoSuchPage { .. }
-        | EngineError::Corrupt { .. }
-        | EngineError::VersionsFull { .. }
-        | EngineError::NoFreeBuffer { .. }
-        | EngineError::Invalid(_) => table::engine_refused(error),
+        other => table::engine_refused(other),
     }
 }
 

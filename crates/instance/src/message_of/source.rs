@@ -161,6 +161,9 @@ fn restore_message(error: &Error) -> Message {
         } => still_in_use(path, *process_id),
         Error::NotADatabase { path, defect } => table::restored_no_database(path.display(), defect),
         Error::LessProtected { base, found, .. } => table::less_protected(base, found),
+        // A restore knows of which database it is.
+        Error::StandbyLost { path, why } => table::standby_lost("", 0, path.display(), why),
+        Error::StandbyExists { path } => table::standby_file_exists(path.display()),
         Error::NotRestoring { .. } => table::not_ready_to_rollforward(),
         Error::WrongBase { .. } => table::wrong_differential_base(),
         Error::RestoreInterrupted { path } => {

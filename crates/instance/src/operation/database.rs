@@ -26,11 +26,20 @@ pub(crate) fn check_own(
     Ok(())
 }
 
-/// The catalog entry of a database that is online.
+/// The catalog entry of a database that is online, and can be changed.
 pub(crate) fn usable(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
+    let record = readable(session, name)?;
+    match record.state {
+        DatabaseState::Standby => Err(table::database_read_only(&record.name).into()),
+        DatabaseState::Online | DatabaseState::Restoring | DatabaseState::Offline => Ok(record),
+    }
+}
+
+/// The catalog entry of a database that is online, at least for readers.
+pub(crate) fn readable(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
     let record = known(session, name)?;
     match record.state {
-        DatabaseState::Online => Ok(record),
+        DatabaseState::Online | DatabaseState::Standby => Ok(record),
         DatabaseState::Restoring => Err(table::database_restoring(&record.name).into()),
         DatabaseState::Offline => Err(table::database_of_sql_server(&record.name).into()),
     }

@@ -54,7 +54,7 @@ mod trace;
 mod unpack;
 pub(crate) mod verify;
 
-pub use windlass_source::engine::StopAt;
+pub use windlass_source::engine::{StopAt, WantedMark};
 pub use windlass_source::{Depth, Recovery};
 
 pub use backup::{

@@ -286,6 +286,9 @@ fn load_history(session: &mut Session, opened: &OpenedSet, sink: &mut dyn Sink) 
         replace: false,
         recovery: false,
         restart: false,
+        stop_at: None,
+        stop_at_mark_name: None,
+        stop_before: None,
         device_count: u32::try_from(devices.len()).unwrap_or(u32::MAX),
         files: Vec::new(),
     };

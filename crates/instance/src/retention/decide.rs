@@ -267,6 +267,13 @@ fn by_policy(found: &Found<'_>, own: &[usize], policy: &Policy, now: Now) -> Vec
         };
         if is_young {
             kept.push(Kept::for_itself(*index, "young enough"));
+            // Of a log backup, every moment in it is.
+            for begin in found.chains.begin(*index) {
+                kept.push(Kept::for_itself(
+                    begin,
+                    "the moments of a young log backup begin with it",
+                ));
+            }
         }
         if found.chains.verdict(*index).is_ok() {
             points.push((finished, *index));

@@ -58,6 +58,9 @@ fn found_set() -> FoundSet {
             first_lsn: Lsn::ZERO,
             last_lsn: Lsn::ZERO,
             times: Times::of(finished, finished, 0),
+            lineage: 0,
+            previous: None,
+            ending: None,
             contradicted_until: None,
             place: None,
             is_empty: false,
@@ -132,6 +135,9 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
                 first_lsn: Lsn::ZERO,
                 last_lsn: Lsn::ZERO,
                 times: Times::of(finished, finished, 0),
+                lineage: 0,
+                previous: None,
+                ending: None,
                 contradicted_until: None,
                 place: None,
                 is_empty: false,
@@ -452,6 +458,110 @@ fn log_backups_stay_while_they_are_young_or_lead_to_the_newest_state_and_days_ke
             decision.reasons
         );
     }
+}
+
+#[test]
+fn the_moments_of_a_young_log_backup_stay_although_a_later_state_within_it_leads_to_its_end() {
+    let mut media = logged_days(1);
+    // Full, logs at 6, 12 and 18 hours; and a full backup while the last of them was growing.
+    let seed = (vec![(18, 0, false, false, false)], 1, false);
+    let mut within = history(&[seed]).remove(0);
+    let set = &mut within.sets[0];
+    (set.chain.family_guid, set.chain.fork) = (Guid::NIL, Guid::NIL);
+    set.of = of("db", Guid::NIL);
+    let last = media[3].sets[0].chain.clone();
+    set.chain.last_lsn = Lsn {
+        block: last.last_lsn.block - 1,
+        ..last.last_lsn
+    };
+    set.chain.first_lsn = set.chain.last_lsn;
+    media.push(within);
+    let decided = |within_hours| {
+        let policy = Policy {
+            within_hours,
+            ..Policy::default()
+        };
+        let decisions = decide(&media, &policy, None, now());
+        let goes: Vec<bool> = decisions.iter().map(|decision| decision.goes).collect();
+        goes
+    };
+    // Nothing is promised but the newest state.
+    assert_eq!(decided(None), [true, true, true, false, false]);
+    // The last log and what was made within it are young: so are the moments before.
+    assert_eq!(decided(Some(20)), [false; 5]);
+}
+
+#[test]
+fn logs_of_clones_with_the_same_lsns_lead_to_the_states_of_their_own_machine() {
+    for knows_checksums in [true, false] {
+        // Two machines that do the same, into one folder, in any order.
+        let mut media = Vec::new();
+        for machine in [1_u64, 2] {
+            for medium in logged_days(2) {
+                let mut medium = FoundMedia {
+                    media_set_guid: Guid::random(),
+                    ..medium
+                };
+                let set = &mut medium.sets[0];
+                set.of.machine = format!("host{machine}");
+                let chain = &mut set.chain;
+                chain.set_guid = Guid::random();
+                chain.lineage = if knows_checksums { 0 } else { machine };
+                let sum = |lsn: Lsn| Some(u64::from(lsn.block) * 10 + machine);
+                if knows_checksums {
+                    chain.previous = (chain.kind == SetType::Log)
+                        .then(|| sum(chain.first_lsn))
+                        .flatten();
+                    chain.ending = sum(chain.last_lsn);
+                }
+                media.push(medium);
+            }
+        }
+        for turn in 0..media.len() {
+            let mut media = media.clone();
+            media.rotate_left(turn);
+            let half = media.len() / 2;
+            media[..half].reverse();
+            let policy = Policy {
+                last: 1,
+                ..Policy::default()
+            };
+            let decisions = decide(&media, &policy, None, now());
+            for machine in ["host1", "host2"] {
+                let own = media.iter().zip(&decisions);
+                let stay = own.filter(|(medium, decision)| {
+                    medium.sets[0].of.machine == machine && !decision.goes
+                });
+                // The full backup of the second day, and the three log backups after it.
+                let kinds: Vec<SetType> =
+                    stay.map(|(medium, _)| medium.sets[0].chain.kind).collect();
+                let logs = kinds.iter().filter(|kind| **kind == SetType::Log).count();
+                assert_eq!(
+                    (kinds.len(), logs),
+                    (4, 3),
+                    "{machine} {turn} {knows_checksums}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_logs_before_a_young_one_stay_although_the_full_backup_below_them_is_elsewhere() {
+    let mut media = logged_days(3);
+    // The full backups of the first two days are in another folder.
+    let mut fulls = 0;
+    media.retain(|medium| {
+        fulls += u32::from(medium.sets[0].chain.kind == SetType::Full);
+        medium.sets[0].chain.kind == SetType::Log || fulls > 2
+    });
+    let policy = Policy {
+        within_hours: Some(40),
+        ..Policy::default()
+    };
+    let decisions = decide(&media, &policy, None, now());
+    let gone: Vec<_> = decisions.iter().filter(|decision| decision.goes).collect();
+    assert!(gone.is_empty(), "{gone:?}");
 }
 
 #[test]

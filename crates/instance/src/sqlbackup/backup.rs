@@ -81,7 +81,7 @@ impl Runner<'_> {
         for record in known.into_iter().filter(|one| !is_excepted(&one.name)) {
             match record.state {
                 DatabaseState::Online => names.push(record.name),
-                DatabaseState::Restoring => self.report.warn(&format!(
+                DatabaseState::Restoring | DatabaseState::Standby => self.report.warn(&format!(
                     "'{}' is not backed up: it is in the middle of a restore. Complete that (RESTORE DATABASE WITH \
                      RECOVERY), or leave the database out (BACKUP DATABASES [*] EXCEPT [name]).",
                     record.name

@@ -8,7 +8,7 @@ use windlass_base::message::table;
 use windlass_base::{Message, Severity};
 use windlass_tsql::ast::{
     AlterDatabaseAction, AlterLoginAction, DatabaseOrigin, Dbcc, DefineProcedure, LoginOption,
-    Statement, Transaction,
+    Statement,
 };
 use windlass_tsql::span::Spanned;
 
@@ -71,9 +71,6 @@ fn unsupported(statement: &Statement) -> Option<Message> {
         Statement::Dbcc(Dbcc::Other { .. }) => Some(table::dbcc_not_supported()),
         Statement::Dbcc(Dbcc::Trace { flags, .. }) => {
             trace::unknown(flags).map(table::trace_flag_not_supported)
-        }
-        Statement::Transaction(Transaction::Begin { mark: Some(_), .. }) => {
-            Some(table::marked_transaction_not_built())
         }
         _ => None,
     }

@@ -25,7 +25,7 @@ use crate::sessions::InUse;
 use crate::{Failure, Session, Sink};
 
 use super::engine;
-use crate::operation::database::usable;
+use crate::operation::database::readable;
 
 /// `USE`
 pub(super) fn use_database(
@@ -65,7 +65,7 @@ pub(super) fn location(session: &mut Session, name: &str) -> Result<Place, Failu
 /// The name of a database that is online, and its location for queries.
 fn found(session: &mut Session, name: &str) -> Result<Place, Failure> {
     let in_use = session.use_beside(name)?;
-    let record = usable(session, name)?;
+    let record = readable(session, name)?;
     let home = if record.log_path.is_some() {
         session.instance.engine(&record)?;
         Home::Engine(session.instance.engines.uri(&record.name)?)
@@ -270,7 +270,7 @@ fn drop_one(
             let left = |file: &FileRecord| table::file_left(file.path.display());
             files.iter().map(left).collect()
         }
-        (DatabaseState::Restoring, _) if record.log_path.is_some() => {
+        (DatabaseState::Restoring | DatabaseState::Standby, _) if record.log_path.is_some() => {
             let log = record.log_path.as_deref().unwrap_or(Path::new(""));
             match windlass_source::engine::forget(log, record.made_for)? {
                 None => vec![restore_removed(session, &record)?],
@@ -280,10 +280,12 @@ fn drop_one(
         (DatabaseState::Online, Origin::Restored) if record.log_path.is_some() => {
             engine::delete_files(session, &record)?
         }
-        (DatabaseState::Restoring, _) => match sqlite::forget(&record.path, record.made_for)? {
-            None => vec![restore_removed(session, &record)?],
-            Some(left) => vec![table::file_left_to_others(left.path.display(), left.why)],
-        },
+        (DatabaseState::Restoring | DatabaseState::Standby, _) => {
+            match sqlite::forget(&record.path, record.made_for)? {
+                None => vec![restore_removed(session, &record)?],
+                Some(left) => vec![table::file_left_to_others(left.path.display(), left.why)],
+            }
+        }
         (DatabaseState::Online, Origin::Restored) => vec![match delete_files(&record)? {
             None => table::file_deleted(path),
             Some(why) => table::file_left_to_others(path, why),

@@ -96,7 +96,7 @@ pub(crate) fn facts(session: &Session, asks_databases: bool) -> Result<Facts, Fa
         facts.databases = system.map(|(name, id)| (*id, (*name).to_owned())).collect();
         let own = session.instance.catalog().databases()?.into_iter();
         let own = own.inspect(|record| {
-            if record.state != DatabaseState::Online {
+            if !matches!(record.state, DatabaseState::Online | DatabaseState::Standby) {
                 facts.closed.push((record.database_id, record.state.name()));
             }
         });

@@ -5,7 +5,7 @@ use windlass_base::message::table;
 use windlass_source::Depth;
 use windlass_tsql::ast::{Dbcc, InformationMessages, Value as Written};
 
-use crate::operation::database::{check_own, usable};
+use crate::operation::database::{check_own, readable};
 use crate::operation::integrity;
 use crate::tsql::option::value_of;
 use crate::{Environment as _, Failure, Session, Sink, Value, Which};
@@ -27,7 +27,7 @@ pub(super) fn check_database(
     let name = database_name(session, database.as_ref().map(|written| &written.node))?;
     let advice = "windlass doctor checks the instance's own catalog.";
     check_own(session, &name, "DBCC CHECKDB", advice)?;
-    let record = usable(session, &name)?;
+    let record = readable(session, &name)?;
     let depth = match is_physical_only {
         true => Depth::Quick,
         false => Depth::Full,

@@ -86,7 +86,7 @@ pub(crate) fn execute(
         Statement::SetOption(set) => script::set_option(session, set),
         Statement::Print(expression) => script::print(session, expression, sink),
         Statement::WaitForDelay(delay) => script::wait_for(session, delay),
-        Statement::Transaction(transaction) => script::transaction(session, transaction),
+        Statement::Transaction(transaction) => script::transaction(session, transaction, sink),
         Statement::Execute(execute) => procedure::execute(session, execute, sink),
         Statement::Sql(sql) => {
             script::begin_implicitly(session, sql)?;

@@ -3,7 +3,7 @@
 //!
 //! The syntax tree serves only to be printed.
 
-use windlass_base::local_of_unix_ms;
+use windlass_base::{Lsn, local_of_unix_ms};
 use windlass_codec::{Algorithm, Compression};
 use windlass_crypt::Cipher;
 use windlass_pipeline::{Goal, OnDamage, Overwrite, Probe};
@@ -18,7 +18,7 @@ use windlass_tsql::span::Spanned;
 
 use crate::operation::{
     BackupOptions, CompressionChoice, DeviceName, LogChoice, MediaOptions, RestoreKind,
-    RestoreOptions, StopAt, VerifyOptions,
+    RestoreOptions, StopAt, VerifyOptions, WantedMark,
 };
 
 /// Prints a backup as a BACKUP statement.
@@ -89,20 +89,27 @@ fn statement_of(
     statement.to_string()
 }
 
-fn stop(stop: StopAt) -> Option<RestoreOption> {
+fn stop(stop: &StopAt) -> Option<RestoreOption> {
     use {OptionWord as W, RestoreOption as O};
-    let mark = |lsn| StopMark {
-        mark: Spanned::unplaced(Value::national(format!("lsn:{lsn}"))),
+    let text = |text| Spanned::unplaced(Value::national(text));
+    let lsn = |lsn: &Lsn| StopMark {
+        mark: text(format!("lsn:{lsn}")),
         after: None,
+    };
+    let named = |mark: &WantedMark| StopMark {
+        mark: text(mark.name.clone()),
+        after: (mark.after_ms > 0).then(|| text(local_of_unix_ms(mark.after_ms))),
     };
     match stop {
         StopAt::End => None,
         StopAt::Time(unix_ms) => {
-            let at = Value::national(local_of_unix_ms(unix_ms));
+            let at = Value::national(local_of_unix_ms(*unix_ms));
             Some(O::Valued(W::StopAt, at))
         }
-        StopAt::Lsn(lsn) => Some(O::StopAtMark(mark(lsn))),
-        StopAt::BeforeLsn(lsn) => Some(O::StopBeforeMark(mark(lsn))),
+        StopAt::Lsn(at) => Some(O::StopAtMark(lsn(at))),
+        StopAt::BeforeLsn(at) => Some(O::StopBeforeMark(lsn(at))),
+        StopAt::Mark(mark) => Some(O::StopAtMark(named(mark))),
+        StopAt::BeforeMark(mark) => Some(O::StopBeforeMark(named(mark))),
     }
 }
 
@@ -166,13 +173,17 @@ fn restore_options(options: &RestoreOptions) -> Vec<RestoreOption> {
     let rest = [
         number(media.position).map(|value| O::Valued(W::File, value)),
         options.replaces.then_some(O::Flag(W::Replace)),
-        stop(options.stop),
+        options
+            .standby
+            .as_ref()
+            .map(|file| O::Valued(W::Standby, Value::national(file.clone()))),
+        stop(&options.stop),
         options.restarts.then_some(O::Flag(W::Restart)),
         options.is_as_is.then_some(O::Flag(W::AsIs)),
         options
             .allows_unencrypted
             .then_some(O::Flag(W::AllowUnencrypted)),
-        (!recovers).then_some(O::Flag(W::NoRecovery)),
+        (!recovers && options.standby.is_none()).then_some(O::Flag(W::NoRecovery)),
         // RECOVERY is the default; printed only for a restore without devices.
         (recovers && media.devices.is_empty()).then_some(O::Flag(W::Recovery)),
         media.needs_checksums.then_some(O::Flag(W::Checksum)),
@@ -416,6 +427,10 @@ mod tests {
             ..RestoreOptions::default()
         };
         let lsn = "33:288:1".parse().unwrap();
+        let mark = |after_ms| WantedMark {
+            name: "it's".to_owned(),
+            after_ms,
+        };
         let plain = RestoreOptions {
             wants: Some(RestoreKind::Database),
             ..RestoreOptions::default()
@@ -424,6 +439,13 @@ mod tests {
             log(StopAt::Time(1_795_515_300_120)),
             log(StopAt::Lsn(lsn)),
             log(StopAt::BeforeLsn(lsn)),
+            log(StopAt::Mark(mark(0))),
+            RestoreOptions {
+                recovery: Recovery::NoRecovery,
+                standby: Some("D:\\it's".to_owned()),
+                ..log(StopAt::End)
+            },
+            log(StopAt::BeforeMark(mark(1_795_515_300_120))),
         ];
         for options in [options, plain].into_iter().chain(logs) {
             let text = restore("my db]", &options);

@@ -39,20 +39,30 @@ struct Running {
     facts: Option<Arc<Facts>>,
     /// Why the statement failed: SQLite only keeps a text.
     failure: Option<Failure>,
+    /// The current database of the session.
+    database: String,
 }
 
 impl Program {
+    pub(crate) fn enter(&self, database: &str) {
+        database.clone_into(&mut self.running().database);
+    }
+
+    /// The current database of the session.
+    pub(crate) fn database(&self) -> String {
+        self.running().database.clone()
+    }
+
     fn running(&self) -> MutexGuard<'_, Running> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the trees of the statement that runs next.
     pub(crate) fn load(&self, trees: Vec<Arc<Compiled>>, facts: Facts) {
-        *self.running() = Running {
-            trees,
-            facts: Some(Arc::new(facts)),
-            failure: None,
-        };
+        let mut running = self.running();
+        running.trees = trees;
+        running.facts = Some(Arc::new(facts));
+        running.failure = None;
     }
 
     pub(crate) fn take_failure(&self) -> Option<Failure> {

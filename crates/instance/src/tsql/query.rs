@@ -447,6 +447,9 @@ pub(super) fn failed(program: &Program, error: &rusqlite::Error, is_system: bool
     if is_system && error.sqlite_error_code() == Some(ErrorCode::ReadOnly) {
         return nowhere();
     }
+    if error.sqlite_error_code() == Some(ErrorCode::ReadOnly) {
+        return table::database_read_only(program.database()).into();
+    }
     if let Some(columns) = text.strip_prefix("UNIQUE constraint failed: ") {
         return table::key_violation(columns).into();
     }

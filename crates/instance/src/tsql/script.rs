@@ -2,13 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_base::{Message, local_of_unix_ms};
+use windlass_catalog::MarkRecord;
+use windlass_source::RecoveryModel;
 use windlass_tsql::ast::{
-    AssignmentOperator, Body, Declaration, Expr, InfixOperator, SetOption, SetOptionValue,
-    SetVariable, Sql, SqlTree, Switch, Transaction, Value as Written,
+    AssignmentOperator, Body, Declaration, Expr, InfixOperator, Name, SetOption, SetOptionValue,
+    SetVariable, Sql, SqlTree, Switch, Transaction, TransactionMark, Value as Written,
 };
 use windlass_tsql::span::Spanned;
+
+use crate::query::{Marked, PendingMark};
+use crate::tsql::option;
 
 use crate::tsql::evaluate::evaluate;
 use crate::tsql::expression::{convert_from, integer, text_of};
@@ -205,23 +210,83 @@ pub(super) fn wait_for(session: &mut Session, delay: &Spanned<Written>) -> Resul
 }
 
 /// `BEGIN`, `COMMIT` and `ROLLBACK TRANSACTION`
-pub(super) fn transaction(session: &mut Session, transaction: &Transaction) -> Result<(), Failure> {
-    let catalog = session.instance.catalog();
+pub(super) fn transaction(
+    session: &mut Session,
+    transaction: &Transaction,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
     match transaction {
-        Transaction::Begin { mark: Some(_), .. } => {
-            Err(table::marked_transaction_not_built().into())
-        }
-        Transaction::Begin { .. } => session.queries.begin(catalog),
+        Transaction::Begin {
+            name: Some(name),
+            mark: Some(mark),
+        } => begin_marked(session, &name.node, mark, sink),
+        Transaction::Begin { .. } => session.queries.begin(session.instance.catalog()),
         Transaction::Commit { .. } => {
-            session.queries.commit(catalog)?;
+            let marked = session.queries.commit(session.instance.catalog())?;
+            if let Some(marked) = marked {
+                record_mark(session, &marked, sink);
+            }
             close_cursors(session);
             Ok(())
         }
         Transaction::Rollback { .. } => {
-            session.queries.roll_back(catalog)?;
+            session.queries.roll_back(session.instance.catalog())?;
             close_cursors(session);
             Ok(())
         }
+    }
+}
+
+/// `BEGIN TRAN x WITH MARK`: the commit of the outermost transaction will have this mark in the log. The first mark
+/// of a transaction counts.
+fn begin_marked(
+    session: &mut Session,
+    name: &Name,
+    mark: &TransactionMark,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let name = option::name(name, session)?;
+    let description = match &mark.description {
+        Some(written) => option::text(written, session)?.unwrap_or_default(),
+        None => String::new(),
+    };
+    // SQL Server cuts a description at the length of its column.
+    let description: String = description.chars().take(MARK_CHARACTERS_MAX).collect();
+    let database = session.current_database().to_owned();
+    let engine = session.queries.engine();
+    let keeps = engine.is_some_and(|engine| engine.recovery_model() == RecoveryModel::Full);
+    if !keeps {
+        return Err(table::mark_not_kept(name, database).into());
+    }
+    if name.contains(['\n', '\r']) {
+        return Err(table::mark_name_invalid().into());
+    }
+    session.queries.begin(session.instance.catalog())?;
+    let pending = PendingMark { name, description };
+    if !session.queries.mark(session.instance.catalog(), pending)? {
+        sink.message(table::mark_ignored());
+    }
+    Ok(())
+}
+
+/// Maximum length of the description of a mark, in characters.
+const MARK_CHARACTERS_MAX: usize = 255;
+
+/// The transaction is committed, and its mark in the log: a history that cannot be written changes neither.
+fn record_mark(session: &mut Session, marked: &Marked, sink: &mut dyn Sink) {
+    let database = session.current_database().to_owned();
+    let user_name = session.instance.identity().user.clone();
+    let recorded = session.instance.catalog_mut().record_mark(&MarkRecord {
+        database: &database,
+        name: &marked.mark.name,
+        description: &marked.mark.description,
+        user_name: &user_name,
+        lsn: marked.lsn,
+        marked: &local_of_unix_ms(marked.unix_ms),
+    });
+    if let Err(error) = recorded {
+        tracing::warn!(%error, "the mark of a transaction is not in logmarkhistory");
+        sink.message(table::history_not_written());
     }
 }
 

@@ -13,7 +13,7 @@
 //! A log backup is collected in the same way. It is applied to the data files once all of it has been seen.
 //!
 //! With NORECOVERY the restored data files stay under their temporary names, with a state file that
-//! describes them.
+//! describes them. With STANDBY they are read there until the next restore, see [`standby`].
 
 mod content;
 mod ending;
@@ -21,11 +21,13 @@ mod files;
 mod gone;
 mod log_snapshot;
 mod log_verify;
+mod pages;
 mod pending;
 mod restore;
 mod roll_forward;
 mod room;
 mod snapshot;
+mod standby;
 
 use std::path::{Path, PathBuf};
 
@@ -37,11 +39,13 @@ pub use files::FilesTarget;
 pub use gone::{Removal, Removed};
 pub use log_snapshot::EngineLogSnapshot;
 pub use log_verify::LogVerification;
+pub use pages::{forget_pages, keep_pages, waiting_pages};
 pub use pending::{PendingRestore, forget, pending};
 pub use restore::{EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, recover};
 pub use roll_forward::{EngineLogTarget, Rolled};
 pub use snapshot::EngineSnapshot;
-pub use windlass_engine::{LogRefusal, StopAt};
+pub use standby::{check_standby, stand_by, standby_file};
+pub use windlass_engine::{LogRefusal, StopAt, WantedMark};
 
 use crate::Error;
 
@@ -50,9 +54,12 @@ const FIRST_BYTES: &[u8; 16] = b"SQLite format 3\0";
 
 const LOG_FILE_ID: u16 = windlass_base::FileId::LOG.0;
 
+/// The end of the name of a file until the restore is complete.
+const STAGED: &str = ".windlass-restoring";
+
 /// The path of a file until the restore is complete.
 fn staged(path: &Path) -> PathBuf {
-    with_suffix(path, ".windlass-restoring")
+    with_suffix(path, STAGED)
 }
 
 /// The path at which the log of the backup is collected.

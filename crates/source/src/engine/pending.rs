@@ -46,6 +46,8 @@ pub struct PendingRestore {
     pub(super) replaced: Vec<Option<u64>>,
     /// How far the data files have been restored.
     pub(super) reached: Reached,
+    /// The log by which they are read meanwhile.
+    pub(super) standby: Option<PathBuf>,
     pub(super) progress: Progress,
 }
 
@@ -86,6 +88,8 @@ struct Stored {
     unix_ms: u64,
     #[serde(default)]
     applied: u64,
+    #[serde(default)]
+    standby: Option<PathBuf>,
     progress: Progress,
 }
 
@@ -140,6 +144,7 @@ pub fn pending(log: &Path) -> Result<Option<PendingRestore>, Error> {
             unix_ms: stored.unix_ms,
             applied: stored.applied,
         },
+        standby: stored.standby,
         progress: stored.progress,
     }))
 }
@@ -165,6 +170,16 @@ impl PendingRestore {
         self.reached.unix_ms
     }
 
+    /// The standby file, while it belongs to the data files.
+    pub(super) fn readable_standby(self) -> Option<PathBuf> {
+        self.standby.filter(|_| self.progress == Progress::Ready)
+    }
+
+    /// Writes the state file of data files that wait for the next restore.
+    pub(super) fn store_ready(&self) -> Result<(), Error> {
+        self.store(Progress::Ready)
+    }
+
     /// Writes the state file.
     pub(super) fn store(&self, progress: Progress) -> Result<(), Error> {
         let stored = Stored {
@@ -182,6 +197,7 @@ impl PendingRestore {
             checksum: self.reached.checksum,
             unix_ms: self.reached.unix_ms,
             applied: self.reached.applied,
+            standby: self.standby.clone(),
             progress,
         };
         let path = state_path(&self.log);
@@ -263,9 +279,11 @@ pub fn forget(log: &Path, made_for: Guid) -> Result<Option<Left>, Error> {
 
 /// As [`forget`], for a caller that has the collected log open.
 pub(super) fn forget_files(log: &Path) -> Result<(), Error> {
+    super::forget_pages(log)?;
     match pending(log)? {
         Some(pending) => {
             remove_unheld(&pending.staged_data())?;
+            remove_unheld(pending.standby.as_slice())?;
             remove_state(&pending.log)
         }
         None => remove_state(log),

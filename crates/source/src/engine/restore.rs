@@ -15,6 +15,7 @@ use windlass_io::{Access, DirectFile, directory, own, succession};
 use super::ending::{check_names, complete, make_whole, place};
 use super::pending::{PendingRestore, Progress, forget_files, pending, remove_all, remove_unheld};
 use super::room::check_room;
+use super::standby::Standby;
 use super::{LOG_FILE_ID, collected_log, describe, engine_error, io_error, staged};
 use crate::sqlite::{Existing, refuse_to_replace};
 use crate::{Error, Protection, Recovery, RestoreTarget};
@@ -86,6 +87,8 @@ pub struct EngineTarget {
     name: String,
     /// Whether nothing is left to undo.
     is_over: bool,
+    /// Of the sequence that goes on, or begins again.
+    standby: Standby,
     _replaced: Replaced,
 }
 
@@ -148,14 +151,17 @@ impl EngineTarget {
             staged: Vec::new(),
             replaced: Vec::new(),
             reached: Reached::default(),
+            standby: None,
             progress: Progress::Ready,
         };
         complete(&state.log)?;
         let log_bytes = claim(&state.log)?;
         let begun = (|| {
             let replaced = Replaced::seize(&mut state, request.existing)?;
+            let mut standby = Standby::default();
             if is_differential {
                 let base = check_base(&state.log, request)?;
+                standby = Standby::hold(&base)?;
                 state.staged = base.staged;
                 state.protection = base.protection;
                 state.as_is |= base.as_is;
@@ -167,9 +173,12 @@ impl EngineTarget {
                     .collect();
             }
             check_room(&state, request.redo_bytes)?;
-            Ok(replaced)
+            if !is_differential {
+                standby = Standby::hold_if_there(&state.log)?;
+            }
+            Ok((replaced, standby))
         })();
-        let replaced = begun.inspect_err(|_| drop(own::remove(log_bytes.path())))?;
+        let (replaced, standby) = begun.inspect_err(|_| drop(own::remove(log_bytes.path())))?;
         // From here on, created files are removed if the restore fails.
         let target = Self {
             restore: OnceLock::new(),
@@ -178,6 +187,7 @@ impl EngineTarget {
             state,
             name: request.database_name.clone(),
             is_over: false,
+            standby,
             _replaced: replaced,
         };
         if !is_differential {
@@ -227,7 +237,8 @@ impl EngineTarget {
         drop(self.restore.take());
         remove_unheld(&[staged(&self.state.log)])?;
         let removed = match is_full {
-            true => remove_unheld(&self.state.staged_data()),
+            // The sequence that was begun again is forgotten.
+            true => remove_unheld(&self.state.staged_data()).and_then(|()| self.standby.remove()),
             false => Ok(()),
         };
         remove_all(&[self.log_bytes.path().to_owned()])?;
@@ -270,6 +281,7 @@ impl RestoreTarget for EngineTarget {
             return Ok(());
         };
         self.apply_log(&mut restore)?;
+        self.standby.remove()?;
         self.state.reached = restore.reached();
         self.state.note_staged(&restore)?;
         match recovery {
@@ -368,12 +380,15 @@ pub fn recover(log: &Path, name: &str) -> Result<(), Error> {
     let held = claim(&state.log)?;
     let recovered = Replaced::seize(&mut state, Existing::Replace).and_then(|_replaced| {
         let files = Arc::new(OwnFiles);
+        let mut standby = Standby::hold(&state)?;
         let restore = Restore::resume(files, &state.description, &state.staged_data());
         let restore = restore.map_err(engine_error)?;
         state.check_staged(restore.data_files())?;
         let restored = make_whole(restore, &state, name)?;
         check_names(&state)?;
+        state.standby = None;
         state.store(Progress::Placing)?;
+        standby.remove()?;
         place(&state, &restored)
     });
     remove_all(&[held.path().to_owned()])?;
@@ -381,7 +396,7 @@ pub fn recover(log: &Path, name: &str) -> Result<(), Error> {
 }
 
 /// The unfinished restore at `log`, if it can continue.
-fn waiting(log: &Path) -> Result<PendingRestore, Error> {
+pub(super) fn waiting(log: &Path) -> Result<PendingRestore, Error> {
     let state = pending(log)?.ok_or_else(|| Error::NotRestoring {
         path: log.to_owned(),
     })?;

@@ -16,6 +16,7 @@ use super::restore::{
     EngineRestoreRequest, Replaced, check_protection, claim, each_piece, modes, places,
 };
 use super::room::check_log_room;
+use super::standby::Standby;
 use super::{LOG_FILE_ID, describe, engine_error, io_error, staged};
 use crate::{Error, Recovery, RestoreTarget};
 
@@ -30,6 +31,7 @@ pub struct EngineLogTarget {
     name: String,
     rolled: Arc<OnceLock<Rolled>>,
     is_over: bool,
+    standby: Standby,
     _replaced: Replaced,
 }
 
@@ -58,8 +60,10 @@ impl EngineLogTarget {
         let log_bytes = claim(&log)?;
         let begun = (|| {
             let mut state = waiting_for_log(&log)?;
+            let standby = Standby::hold(&state)?;
+            state.standby = None;
             check_protection(&state, request)?;
-            let stop = request.stop;
+            let stop = request.stop.clone();
             let roll = RollForward::begin(&state.description, state.reached, &description, stop);
             let roll = roll.map_err(engine_error)?;
             check_log_room(&state, request.redo_bytes)?;
@@ -78,9 +82,9 @@ impl EngineLogTarget {
             state.as_is |= request.as_is;
             state.made_for = request.made_for.or(state.made_for);
             let replaced = Replaced::seize(&mut state, request.existing)?;
-            Ok((state, roll, replaced))
+            Ok((state, roll, replaced, standby))
         })();
-        let (state, roll, replaced) =
+        let (state, roll, replaced, standby) =
             begun.inspect_err(|_: &Error| drop(windlass_io::own::remove(log_bytes.path())))?;
         Ok(Self {
             roll: Some(roll),
@@ -89,6 +93,7 @@ impl EngineLogTarget {
             name: request.database_name.clone(),
             rolled: Arc::default(),
             is_over: false,
+            standby,
             _replaced: replaced,
         })
     }
@@ -112,6 +117,7 @@ impl EngineLogTarget {
         // The set and the files as they were, so that another program continues from there.
         let mut before = waiting_for_log(&state.log)?;
         before.reached.applied = before.reached.applied.max(scanned.end.0);
+        before.standby = None;
         before.store(Progress::Rolling)?;
         each_piece(log_bytes, |piece| roll.apply(piece))?;
         let (restore, description, reached) = roll.settle().map_err(engine_error)?;
@@ -159,6 +165,7 @@ impl RestoreTarget for EngineLogTarget {
         let (restore, scanned) = self.roll(roll)?;
         // From here on a failure does not cost the sequence: RECOVERY alone can be repeated.
         self.state.store(Progress::Ready)?;
+        self.standby.remove()?;
         let left = match scanned.is_reached {
             true => recovery,
             false => Recovery::NoRecovery,

@@ -337,7 +337,7 @@ impl Snapshot for EngineSnapshot {
             .take();
         let Some(backup) = taken else { return Ok(()) };
         self.note_phases(&backup);
-        if self.kind == BackupMode::Full {
+        if self.kind != BackupMode::CopyOnly {
             let phases = backup.complete(set).map_err(engine_error)?;
             *self.phases.lock().unwrap_or_else(PoisonError::into_inner) = phases;
         }

@@ -183,7 +183,7 @@ pub const RESTORE: &[OptionRow] = &[
     row(W::Partial, A::None, RESTORE_DATABASE, &[], "Begins a piecemeal restore: the primary filegroup and those that are named.").never(ONE_FILEGROUP),
     row(W::Recovery, A::None, RESTORE_ONE, &[W::NoRecovery, W::Standby], "Brings the database online; the default."),
     row(W::NoRecovery, A::None, RESTORE_ONE, &[W::Recovery, W::Standby, W::KeepReplication, W::KeepCdc], "Leaves the database restoring, so that further backups can be applied."),
-    row(W::Standby, A::Value, RESTORE_ONE, &[W::Recovery, W::NoRecovery], "Leaves the database read-only between restores, with an undo file.").not_yet(STANDBY),
+    row(W::Standby, A::Value, RESTORE_ONE, &[W::Recovery, W::NoRecovery], "Leaves the database read-only between restores, with a standby file."),
     row(W::Move, A::Move, RESTORE_AND_VERIFY, &[], "Restores a file to another path."),
     row(W::Replace, A::None, RESTORE_ONE, &[], "Overwrites an existing database or file although it does not belong to the backup."),
     row(W::Restart, A::None, RESTORE_ONE, &[], "Continues a restore that was interrupted."),
@@ -217,8 +217,8 @@ pub const RESTORE: &[OptionRow] = &[
     row(W::DbName, A::DatabaseName, RESTORE_AND_VERIFY, &[], "Picks one database of a snapshot backup of several.").never(NO_SNAPSHOTS),
     row(W::RestoreOptions, A::Value, RESTORE_ANY, &[], "Passes options as JSON to an S3-compatible store.").not_yet(URL),
     row(W::StopAt, A::Value, RESTORE_ONE, &[W::StopAtMark, W::StopBeforeMark], "Restores to a point in time, or to an LSN."),
-    row(W::StopAtMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopBeforeMark], "Restores to an LSN, whose transaction is included. Named marks are refused."),
-    row(W::StopBeforeMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopAtMark], "Restores to an LSN, whose transaction is left out. Named marks are refused."),
+    row(W::StopAtMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopBeforeMark], "Restores to a marked transaction or an LSN; the transaction is included."),
+    row(W::StopBeforeMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopAtMark], "Restores to a marked transaction or an LSN; the transaction is left out."),
     row(W::Verbose, A::None, RESTORE_ANY, &[], "Undocumented.").no_effect(),
     row(W::LoadHistory, A::None, VERIFY, &[W::WithoutKey], "Writes the verified backup into the history tables."),
     row(W::WithoutKey, A::None, VERIFY, &[W::LoadHistory], "Checks an encrypted set by its checksums, without a key."),
@@ -281,7 +281,7 @@ impl OptionRow {
 }
 
 const URL: &str = "The key of a URL comes from the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; docs/object-storage.md has the rest.";
-const STANDBY: &str = "Use NORECOVERY, or restore a copy under another name.";
+const STANDBY: &str = "Use NORECOVERY; RESTORE ... WITH STANDBY lets a restored copy be read.";
 const ONE_FILEGROUP: &str = "A SQLite database has one file and one filegroup.";
 const NO_PASSWORDS: &str =
     "SQL Server has removed backup passwords, and Windlass media never have one.";

@@ -381,7 +381,11 @@ impl Parser<'_> {
         if self.is_word("BEGIN") {
             self.bump();
             let name = self.transaction_name()?;
-            let mark = self.transaction_mark()?;
+            // Only a named transaction has a mark.
+            let mark = match &name {
+                Some(_) => self.transaction_mark()?,
+                None => None,
+            };
             return Ok(Statement::Transaction(Transaction::Begin { name, mark }));
         }
         let commit = self.is_word("COMMIT");

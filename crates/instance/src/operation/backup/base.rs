@@ -17,7 +17,7 @@ use windlass_base::{Guid, Lsn, Moment};
 use windlass_catalog::provenance::databases;
 use windlass_catalog::{BackedUp, Base, DatabaseRecord, PastBackup, Provenance};
 use windlass_device::DeviceAddress;
-use windlass_media::{SetConfiguration, SetType};
+use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::{
     BackupKind, DifferentialBase, DigestFile, MediaRequest, MediaSet, Overwrite, SetEntry, digests,
     extract_digests,
@@ -490,6 +490,7 @@ pub(super) fn backed_up(
             lsn: set.checkpoint_lsn,
             finished: set.finished.unwrap_or_else(|| Moment::now().0),
         }),
+        fork: (set.source_kind == SourceKind::Engine).then_some(set.recovery_fork_guid),
     }
 }
 

@@ -8,7 +8,8 @@
 
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, DatabaseState};
-use windlass_pipeline::{BackupKind, BackupRequest, MediaRequest, NewBase};
+use windlass_media::SourceKind;
+use windlass_pipeline::{BackupKind, BackupReport, BackupRequest, MediaRequest, NewBase};
 use windlass_source::Snapshot;
 use windlass_source::engine::EngineLogSnapshot;
 
@@ -51,9 +52,25 @@ impl BackupOperation<'_> {
         let truncates =
             choice == LogChoice::Truncate && !self.settled.is_copy_only && !media.is_discarded();
         match self.session.source_of(&self.record) {
-            Ok(source) => Ok(source.open_log(truncates)?.snapshot),
+            Ok(source) => match source.open_log(truncates) {
+                Ok(opened) => Ok(opened.snapshot),
+                Err(error) => Err(self.without_chain(error.into())),
+            },
             Err(_) if choice == LogChoice::NoTruncate => self.log_of_file(),
             Err(failure) => Err(failure),
+        }
+    }
+
+    /// Says more about 4214 if there is a full backup.
+    fn without_chain(&self, failure: Failure) -> Failure {
+        let number = table::no_current_backup().number;
+        let is_missing = failure
+            .messages
+            .iter()
+            .any(|message| message.number == number);
+        match is_missing && self.record.base.is_some() {
+            true => failure.then(table::chain_has_ended(&self.record.name)),
+            false => failure,
         }
     }
 
@@ -139,6 +156,23 @@ impl BackupOperation<'_> {
         self.announce(&report, sink);
         let is_remembered = self.remember(&report, log, &request, sink);
         Ok(self.made(report, &request, is_remembered, sink))
+    }
+
+    /// A differential begins the chain of log backups of a database of the page engine, if it has none.
+    pub(super) fn begin_chain(
+        &self,
+        report: &BackupReport,
+        request: &BackupRequest,
+        differential: NewBase,
+        sink: &mut dyn Sink,
+    ) {
+        let is_kept = !report.set.is_damaged && !request.media.is_discarded();
+        if report.set.source_kind != SourceKind::Engine || !is_kept {
+            return;
+        }
+        if let Err(error) = differential.take() {
+            sink.message(table::chain_not_begun(&self.record.name, error));
+        }
     }
 
     /// The log that is backed up may be reused.

@@ -77,6 +77,10 @@ impl BackupOperation<'_> {
             self.truncate(new_base, sink);
             return is_remembered;
         }
+        if report.set.set_type == SetType::Differential {
+            self.begin_chain(report, request, new_base, sink);
+            return is_remembered;
+        }
         // Without a row in the history it cannot be a base: the previous one stays.
         if !is_base.unwrap_or(false) {
             return is_remembered;

@@ -90,7 +90,7 @@ fn attempt(
             true => Recovery::Recovery,
             false => Recovery::NoRecovery,
         };
-        let restore = restore_of(step, plan.stop, recovery, scratch.path(), options);
+        let restore = restore_of(step, plan.stop.clone(), recovery, scratch.path(), options);
         session.restore(&name, &restore, &mut Silent)?;
     }
     let mut proof = Proof::open(database, restored(scratch.path()))?;
@@ -126,7 +126,7 @@ fn plan(
         name,
         target: None,
         leaves_open: false,
-        aim: options.aim,
+        aim: options.aim.clone(),
     };
     session.newest_on(devices, &request)
 }
@@ -232,10 +232,11 @@ fn named(step: &Step) -> String {
 
 /// The time of the state to which the sets lead.
 fn state_of(plan: &Newest, last: &SetConfiguration) -> Option<String> {
-    match plan.stop {
-        StopAt::Time(unix_ms) => return Some(local_of_unix_ms(unix_ms)),
-        StopAt::Lsn(lsn) | StopAt::BeforeLsn(lsn) => return Some(format!("lsn:{lsn}")),
-        StopAt::End => {}
+    if let Some(unix_ms) = plan.stop.time() {
+        return Some(local_of_unix_ms(unix_ms));
+    }
+    if let Some(mark) = plan.stop.mark_name() {
+        return Some(mark);
     }
     let ended = (last.source_kind == SourceKind::Engine)
         .then(|| describe(&last.source_description).ok())

@@ -30,10 +30,11 @@ impl RestoreOperation<'_> {
         if description.recovery_model() == RecoveryModel::Simple {
             return Err(table::stop_at_in_simple_recovery("STOPAT").into());
         }
-        let is_early = match reader.options.stop {
-            StopAt::End => false,
-            StopAt::Time(unix_ms) => unix_ms < description.ended_ms(),
-            StopAt::Lsn(lsn) | StopAt::BeforeLsn(lsn) => lsn < description.last_lsn(),
+        let is_early = match &reader.options.stop {
+            // Whether a mark is behind it, no backup of data says.
+            StopAt::End | StopAt::Mark(_) | StopAt::BeforeMark(_) => false,
+            StopAt::Time(unix_ms) => *unix_ms < description.ended_ms(),
+            StopAt::Lsn(lsn) | StopAt::BeforeLsn(lsn) => *lsn < description.last_lsn(),
         };
         match is_early {
             true => Err(table::stop_too_early().into()),
@@ -88,7 +89,7 @@ impl RestoreOperation<'_> {
             if self.kind.is_other(known, &reader.opened.set) {
                 return Err(table::other_database(reader.name).with_state(4).into());
             }
-            if reader.options.stop == StopAt::End && self.kind.has_unsaved_tail(known) {
+            if reader.options.stop == StopAt::End && self.kind.has_unsaved_tail(reader, known) {
                 return Err(table::tail_not_backed_up(reader.name).into());
             }
         }

@@ -86,11 +86,14 @@ impl TargetKind for EngineFiles {
         state.map_or(0, |state| state.data.len())
     }
 
-    fn has_unsaved_tail(&self, known: &DatabaseRecord) -> bool {
+    fn has_unsaved_tail(&self, reader: &SetReader<'_>, known: &DatabaseRecord) -> bool {
         let log = known.log_path.as_deref();
-        let log = log.filter(|_| known.state == DatabaseState::Online);
-        // A log that cannot be read has nothing that could be backed up.
-        log.is_some_and(|log| has_unsaved_tail(&RealFileSystem, log).unwrap_or(false))
+        let Some(log) = log.filter(|_| known.state == DatabaseState::Online) else {
+            return false;
+        };
+        // Of a log that cannot be read nobody knows; a database whose backups are SIMPLE keeps none.
+        let unknown = || reader.opened.set.recovery_model == "FULL";
+        has_unsaved_tail(&RealFileSystem, log).unwrap_or_else(|_| unknown())
     }
 
     fn begin(&self, wanted: &Wanted<'_>) -> Result<Begun, Failure> {
@@ -112,7 +115,7 @@ impl TargetKind for EngineFiles {
             database_name: reader.name.to_owned(),
             log_bytes: log.map_or(0, |log| log.size_bytes),
             redo_bytes: log.map_or(0, |log| log.backup_bytes),
-            stop: options.stop,
+            stop: options.stop.clone(),
             existing: match is_new && !options.replaces {
                 true => Existing::Refuse,
                 false => Existing::Replace,
@@ -129,9 +132,12 @@ impl TargetKind for EngineFiles {
             }),
         };
         if !reader.is_log() {
-            return Ok(Begun::of(Box::new(EngineTarget::begin(&request)?)));
+            let target = EngineTarget::begin(&request);
+            let target = target.map_err(|error| standby_lost(error, reader.name, wanted.known))?;
+            return Ok(Begun::of(Box::new(target)));
         }
-        let target = EngineLogTarget::begin(&request)?;
+        let target = EngineLogTarget::begin(&request);
+        let target = target.map_err(|error| standby_lost(error, reader.name, wanted.known))?;
         Ok(Begun {
             rolled: Some(target.rolled()),
             target: Box::new(target),
@@ -140,6 +146,21 @@ impl TargetKind for EngineFiles {
 
     fn origin_of_replaced(&self) -> Origin {
         Origin::Restored
+    }
+}
+
+/// The failure of a restore, with the database whose standby file is missing.
+pub(super) fn standby_lost(
+    error: windlass_source::Error,
+    name: &str,
+    known: Option<&DatabaseRecord>,
+) -> Failure {
+    match error {
+        windlass_source::Error::StandbyLost { path, why } => {
+            let id = known.map_or(0, |known| known.database_id);
+            table::standby_lost(name, id, path.display(), why).into()
+        }
+        other => other.into(),
     }
 }
 

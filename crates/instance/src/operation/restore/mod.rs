@@ -8,6 +8,7 @@
 //! | `target`, `sqlite`, `engine` | what differs between a SQLite file and the files of the page engine |
 //! | `checks` | what is refused before anything is changed |
 //! | `parts`, `pages`, `files` | parts of a page engine database |
+//! | `page_roll` | pages that are rolled forward with log backups |
 //! | `recovery` | brings a database online without another set |
 //! | `registration` | what the instance's catalog knows of the database |
 //! | `newest`, `moment` | which sets give the newest state, and which lead to a moment |
@@ -15,6 +16,7 @@
 //! | `ambiguous` | media on which nobody can tell which state is the newest |
 //! | `folder`, `copies` | the media in a folder; several files of one family |
 //! | `sequence` | what restores without recovery have left |
+//! | `standby` | lets them be read meanwhile |
 //!
 //! One flow serves both kinds of databases: a SQLite file is a set with one file.
 
@@ -28,15 +30,19 @@ mod folder;
 mod moment;
 mod newest;
 mod options;
+mod page_roll;
 mod pages;
 mod parts;
 mod places;
 mod placing;
 mod reader;
 mod recovery;
+#[cfg(test)]
+mod refused_chains;
 mod registration;
 mod sequence;
 mod sqlite;
+mod standby;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -152,6 +158,9 @@ fn attempt(
     let of_sql_server = known
         .as_ref()
         .filter(|known| known.origin == Origin::SqlServer);
+    if let Some(waiting) = page_roll::waiting(session, known.as_ref(), options)? {
+        return page_roll::go_on(session, (name, waiting), options, settled, sink);
+    }
     if options.media.devices.is_empty() {
         if let Some(record) = of_sql_server {
             sql_server::recover(session, record, options, sink)?;
@@ -187,6 +196,7 @@ fn attempt(
         known,
         kind: kind_of(&reader.opened.set),
         recovery: recovery_after(&reader),
+        stands_by: false,
         reader,
     }
     .run(sink)
@@ -232,6 +242,8 @@ struct RestoreOperation<'a> {
     reader: SetReader<'a>,
     /// The state in which the database is left.
     recovery: Recovery,
+    /// Whether it is read until the next restore.
+    stands_by: bool,
     /// The identity that the restored files carry: of the database to replace, or of the one that will be
     /// registered.
     made_for: Guid,
@@ -241,6 +253,7 @@ impl RestoreOperation<'_> {
     fn run(mut self, sink: &mut dyn Sink) -> Result<RestoreOutcome, Failure> {
         self.kind.admit(&self.reader, self.known.as_ref())?;
         self.check_stop()?;
+        let standby = self.standby_path()?;
         let has_place =
             self.reader.options.target.is_some() || !self.reader.options.moves.is_empty();
         if self.reader.is_log() && self.known.is_none() && !has_place {
@@ -277,12 +290,18 @@ impl RestoreOperation<'_> {
             self.recovery = rolled.recovery;
             files.retain(|file| is_among(file, rolled.data.len()));
             if !rolled.is_reached {
-                sink.message(table::stop_not_reached());
+                sink.message(match self.reader.options.stop.is_mark() {
+                    true => table::mark_not_reached(),
+                    false => table::stop_not_reached(),
+                });
             }
         }
         self.announce(&report, &path, sink);
         let restored = self.restored(&files);
+        let stands_by = self.stand_by(standby.as_deref(), &files);
+        self.stands_by = stands_by.is_ok() && standby.is_some();
         self.register_or_tell(&files, existed, sink);
+        stands_by?;
         self.note_content(&restored, &report, sink);
         self.conclude(&report, begun, &files, sink)?;
         Ok(RestoreOutcome::Restored {

@@ -44,11 +44,12 @@ impl End {
     }
 
     /// Why log backups behind it cannot lead to the point; `None` if they can.
-    fn bars(self, stop: StopAt) -> Option<&'static str> {
+    fn bars(self, stop: &StopAt) -> Option<&'static str> {
         let is_late = match stop {
-            StopAt::End => false,
-            StopAt::Time(unix_ms) => unix_ms < self.unix_ms,
-            StopAt::Lsn(lsn) | StopAt::BeforeLsn(lsn) => lsn < self.lsn,
+            // Which log has a mark is not known before it is read.
+            StopAt::End | StopAt::Mark(_) | StopAt::BeforeMark(_) => false,
+            StopAt::Time(unix_ms) => *unix_ms < self.unix_ms,
+            StopAt::Lsn(lsn) | StopAt::BeforeLsn(lsn) => *lsn < self.lsn,
         };
         if !self.has_log {
             return Some("it was made in the recovery model SIMPLE, without a log");
@@ -57,27 +58,29 @@ impl End {
     }
 
     /// Whether every commit before the point is in its log or before it.
-    fn reaches(self, stop: StopAt) -> bool {
+    fn reaches(self, stop: &StopAt) -> bool {
         match stop {
             StopAt::End => true,
-            StopAt::Time(unix_ms) => self.unix_ms > unix_ms,
-            StopAt::Lsn(lsn) | StopAt::BeforeLsn(lsn) => self.lsn > lsn,
+            StopAt::Time(unix_ms) => self.unix_ms > *unix_ms,
+            StopAt::Lsn(lsn) | StopAt::BeforeLsn(lsn) => self.lsn > *lsn,
+            StopAt::Mark(_) | StopAt::BeforeMark(_) => false,
         }
     }
 }
 
 /// The point, for messages.
-fn shown(stop: StopAt) -> String {
+fn shown(stop: &StopAt) -> String {
     match stop {
         StopAt::End => "the newest state".to_owned(),
-        StopAt::Time(unix_ms) => local_of_unix_ms(unix_ms),
+        StopAt::Time(unix_ms) => local_of_unix_ms(*unix_ms),
         StopAt::Lsn(lsn) | StopAt::BeforeLsn(lsn) => format!("lsn:{lsn}"),
+        StopAt::Mark(mark) | StopAt::BeforeMark(mark) => format!("the mark '{}'", mark.name),
     }
 }
 
 impl Inventory {
     /// The restores that lead to the point `stop`, by some of the sets.
-    pub(super) fn leading_to(&self, stop: StopAt, wanted: &[usize]) -> Result<Newest, Failure> {
+    pub(super) fn leading_to(&self, stop: &StopAt, wanted: &[usize]) -> Result<Newest, Failure> {
         let sets = (0..self.chain.len()).map(|index| &self.found[index].set);
         let ends: Vec<Option<End>> = sets.map(End::of).collect();
         let bar = |(set, end): (&ChainSet, &Option<End>)| {
@@ -126,7 +129,7 @@ impl Inventory {
         let why = format!("to {}", shown(stop));
         let notes = self.reported(&steps, &why, &reasons);
         Ok(Newest {
-            stop,
+            stop: stop.clone(),
             ..self.newest(&steps, notes)
         })
     }
@@ -152,7 +155,7 @@ impl Inventory {
             && before.unix_ms > 0
         {
             let within = chance / count % (own.unix_ms - before.unix_ms);
-            return self.leading_to(StopAt::Time(before.unix_ms + 1 + within), wanted);
+            return self.leading_to(&StopAt::Time(before.unix_ms + 1 + within), wanted);
         }
         let steps = chains
             .path(chosen)
@@ -162,7 +165,12 @@ impl Inventory {
     }
 
     /// An LSN of one recovery fork can be one of another, too.
-    fn refuse_forks(&self, stop: StopAt, sets: &[ChainSet], logs: &[usize]) -> Result<(), Failure> {
+    fn refuse_forks(
+        &self,
+        stop: &StopAt,
+        sets: &[ChainSet],
+        logs: &[usize],
+    ) -> Result<(), Failure> {
         let is_lsn = matches!(stop, StopAt::Lsn(_) | StopAt::BeforeLsn(_));
         let first = logs.first().map(|index| sets[*index].fork);
         let other = logs.iter().find(|index| Some(sets[**index].fork) != first);
@@ -182,7 +190,7 @@ impl Inventory {
     /// Why no sets lead to the point, and the states nearest to it.
     fn unreached(
         &self,
-        stop: StopAt,
+        stop: &StopAt,
         chains: &Chains<'_>,
         ends: &[Option<End>],
         wanted: &[usize],
@@ -210,7 +218,7 @@ impl Inventory {
         let states = wanted.iter().copied();
         let states = states.filter(|index| whole.verdict(*index).is_ok());
         let (before, after): (Vec<usize>, Vec<usize>) = states.partition(|index| match stop {
-            StopAt::Time(unix_ms) => self.ended_ms(*index, ends) <= unix_ms,
+            StopAt::Time(unix_ms) => self.ended_ms(*index, ends) <= *unix_ms,
             _ => ends[*index].is_none_or(|end| !end.reaches(stop)),
         });
         let key = |index: &usize| (self.ended_ms(*index, ends), self.chain[*index].last_lsn);

@@ -32,7 +32,7 @@ const CONTINUES: &str = "the newest differential based on the full backup alread
 const CUT_OFF: &str =
     "it was finished, as the history knows, but its medium has been cut off since";
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct NewestRequest<'a> {
     /// Whose backups to restore, if the media contain those of several databases.
     pub of: Option<&'a str>,
@@ -46,7 +46,7 @@ pub struct NewestRequest<'a> {
 }
 
 /// The state to which backups are to lead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Aim {
     /// The newest that they hold.
     Newest,
@@ -229,11 +229,13 @@ impl Inventory {
         waiting: Option<Guid>,
     ) -> Result<Newest, Failure> {
         let wanted = self.wanted(request)?;
-        match request.aim {
+        match &request.aim {
             Aim::Newest => {}
             Aim::At(stop) => return self.leading_to(stop, &wanted),
-            Aim::Any(chance) => return self.any(chance, &wanted),
-            Aim::Onward(reached, until_ms) => return self.continuing(reached, until_ms, &wanted),
+            Aim::Any(chance) => return self.any(*chance, &wanted),
+            Aim::Onward(reached, until_ms) => {
+                return self.continuing(*reached, *until_ms, &wanted);
+            }
         }
         let is_wanted = |index: usize| wanted.contains(&index);
         let chains = Chains::of(&self.chain);

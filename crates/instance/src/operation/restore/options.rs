@@ -38,6 +38,8 @@ pub struct RestoreOptions {
     pub follow: Option<FollowedRestore>,
     /// The state in which the restore leaves the database.
     pub recovery: Recovery,
+    /// The standby file by which a database that is left without recovery is read meanwhile, as written.
+    pub standby: Option<String>,
     /// Logical names of files, and the paths they go to.
     pub moves: Vec<(String, String)>,
     /// The path of the database, instead of its original ones.
@@ -78,6 +80,7 @@ impl Default for RestoreOptions {
             stop: StopAt::End,
             follow: None,
             recovery: Recovery::Recovery,
+            standby: None,
             moves: Vec::new(),
             target: None,
             needs_target: false,

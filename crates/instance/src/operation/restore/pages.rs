@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use windlass_base::message::table;
 use windlass_base::{FileId, FilePage, Moment, PAGE_BYTES};
 use windlass_catalog::{EndedDamage, RestoreFileRecord, RestoreType};
-use windlass_engine::{Database, PageRestore};
+use windlass_engine::{Database, EngineError, PageRestore};
 use windlass_pipeline::{Selection, restore_selected};
-use windlass_source::Error as SourceError;
+use windlass_source::{Error as SourceError, Recovery};
 
 use super::OPERATION;
 use super::parts::PartRestore;
@@ -21,7 +21,7 @@ use crate::{Failure, Sink};
 const PAGES_MAX: usize = 1000;
 
 /// How long to wait for another connection's write transaction.
-const WRITER_PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const WRITER_PATIENCE: Duration = Duration::from_secs(5);
 
 const LOG_FILE_ID: u16 = FileId::LOG.0;
 
@@ -37,9 +37,19 @@ impl PartRestore<'_> {
         check_count(&database, pages)?;
         let set = &self.reader.opened.set;
         let description = windlass_source::engine::describe(&set.source_description)?;
-        let mut restore = database
-            .begin_page_restore(&description, set.set_guid, pages)
-            .map_err(|error| self.refusal(&error))?;
+        let rolls = self.reader.options.recovery == Recovery::NoRecovery;
+        let begun_here = database.begin_page_restore(&description, set.set_guid, pages);
+        let mut restore = match begun_here {
+            Ok(restore) if !rolls => restore,
+            // They have changed since, or the set is another full backup: the log has the changes.
+            Err(EngineError::PagesChanged { .. } | EngineError::NotTheBase { .. }) | Ok(_)
+                if rolls || database.tail_start().is_some() =>
+            {
+                return self.roll_pages(&database, &description, pages, sink);
+            }
+            Ok(restore) => restore,
+            Err(error) => return Err(self.refusal(&error)),
+        };
         let keys = self.reader.unlock_part(self.session)?;
         let read = self.reader.read_request(keys);
         let stats = self.reader.settled.stats;
@@ -47,6 +57,7 @@ impl PartRestore<'_> {
         let (media, position) = (&self.reader.opened.media, self.reader.opened.position);
         restore_selected(media, position, &read, &mut Pages(&mut restore), &watch)?;
         let pages: Vec<FilePage> = restore.pages().collect();
+        windlass_source::engine::forget_pages(&database.log_path())?;
         // SQLite caches pages; closing the connection drops the cache.
         self.session.queries.leave(self.reader.name);
         let count = restore
@@ -67,7 +78,12 @@ impl PartRestore<'_> {
     }
 
     /// Updates `suspect_pages` and the history. A failure here does not affect the restored pages.
-    fn remember_pages(&mut self, database: &Database, pages: &[FilePage], sink: &mut dyn Sink) {
+    pub(super) fn remember_pages(
+        &mut self,
+        database: &Database,
+        pages: &[FilePage],
+        sink: &mut dyn Sink,
+    ) {
         let now = Moment::now().0;
         let noted = pages.iter().try_for_each(|&page| {
             let catalog = self.session.instance.catalog_mut();
@@ -96,7 +112,7 @@ impl PartRestore<'_> {
     }
 }
 
-fn logical_name(database: &Database, file_id: FileId) -> String {
+pub(super) fn logical_name(database: &Database, file_id: FileId) -> String {
     let files = database.files().into_iter();
     let mut found = files.filter(|file| file.file_id == file_id);
     found

@@ -7,6 +7,7 @@ use windlass_engine::EngineError;
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::OnDamage;
 use windlass_source::Recovery;
+use windlass_source::engine::StopAt;
 
 use super::options::settle;
 use super::reader::SetReader;
@@ -58,7 +59,7 @@ pub(crate) fn run(
         }
         check_session(session, name)?;
         let settled = settle(options)?;
-        check_options(options)?;
+        check_options(part, options)?;
         let record = engine_database(session, name)?;
         session.instance.refuse_copy(OPERATION, name)?;
         let devices = options.media.addresses(session, Some(name))?;
@@ -78,12 +79,23 @@ pub(crate) fn run(
 }
 
 /// Refuses options that apply only to whole databases.
-fn check_options(options: &RestoreOptions) -> Result<(), Failure> {
+fn check_options(part: &RestorePart, options: &RestoreOptions) -> Result<(), Failure> {
+    let is_of_pages = matches!(part, RestorePart::Pages(_));
     let refused = [
         (
-            options.recovery == Recovery::NoRecovery,
+            options.recovery == Recovery::NoRecovery && !is_of_pages,
             "NORECOVERY",
-            "Restored pages are usable at once. Omit NORECOVERY.",
+            "Restored files are usable at once. Omit NORECOVERY.",
+        ),
+        (
+            options.standby.is_some(),
+            "STANDBY",
+            "The database is in use.",
+        ),
+        (
+            options.stop != StopAt::End,
+            "STOPAT, STOPATMARK or STOPBEFOREMARK",
+            "They get the content of the last commit.",
         ),
         (
             !options.moves.is_empty(),
@@ -128,7 +140,7 @@ fn engine_database(session: &Session, name: &str) -> Result<DatabaseRecord, Fail
     if record.log_path.is_none() {
         return Err(table::restore_of_sqlite_parts(name).into());
     }
-    if record.state == DatabaseState::Restoring {
+    if record.state != DatabaseState::Online {
         return Err(table::database_restoring(name).into());
     }
     Ok(record)

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use windlass_base::Moment;
 use windlass_base::message::table;
+use windlass_base::{Moment, local_of_unix_ms};
 use windlass_catalog::{RestoreFileRecord, RestoreRecord, RestoreType};
 use windlass_device::DeviceAddress;
 use windlass_media::SetType;
@@ -143,6 +143,7 @@ impl<'a> SetReader<'a> {
         sink: &mut dyn Sink,
     ) {
         let (opened, options) = (&self.opened, self.options);
+        let (stop_at, mark) = (options.stop.time(), options.stop.mark_name());
         let record = RestoreRecord {
             backup: history::found_record(opened.media.header(), &opened.set, &opened.devices),
             restored: Moment::now().0,
@@ -152,6 +153,9 @@ impl<'a> SetReader<'a> {
             replace: options.replaces,
             recovery: recovery == Recovery::Recovery,
             restart: options.restarts,
+            stop_at: stop_at.map(local_of_unix_ms),
+            stop_before: mark.is_some().then(|| options.stop.is_before()),
+            stop_at_mark_name: mark,
             device_count: u32::try_from(opened.devices.len()).unwrap_or(u32::MAX),
             files,
         };

@@ -11,8 +11,9 @@ use windlass_source::Recovery;
 use windlass_source::engine::StopAt;
 use windlass_source::sqlite::{self, Existing, ForwardRequest};
 
+use super::engine::standby_lost;
 use super::registration::store_or_tell;
-use super::{FollowedRestore, RestoreOptions, RestoreOutcome};
+use super::{FollowedRestore, RestoreOptions, RestoreOutcome, standby};
 use crate::instance::new_record;
 use crate::message_of::os_error;
 use crate::names::absolute;
@@ -40,6 +41,11 @@ pub(super) fn run(
         return Err(table::option_not_supported("STOPAT").into());
     }
     let operation = options.operation();
+    if let Some(standby) = &options.standby {
+        let log = engine_log(known.as_ref(), options);
+        let log = log.ok_or_else(|| Failure::from(table::standby_of_sqlite(name)))?;
+        return standby::begin(session, name, known, (&log, standby), sink);
+    }
     if options.recovery == Recovery::NoRecovery {
         sink.message(timing::closing(operation, 0, 0, std::time::Duration::ZERO));
         return Ok(RestoreOutcome::Recovered);
@@ -49,11 +55,11 @@ pub(super) fn run(
         return Ok(RestoreOutcome::Rehearsed);
     }
     session.queries.release(&path);
+    let alone = standby::leave(session, name, known.as_ref())?;
     let begun = Instant::now();
-    let existing = if known.is_some() || options.replaces {
-        Existing::Replace
-    } else {
-        Existing::Refuse
+    let existing = match known.is_some() || options.replaces {
+        true => Existing::Replace,
+        false => Existing::Refuse,
     };
     let engine_log = engine_log(known.as_ref(), options);
     let is_whole = match (&engine_log, &known) {
@@ -62,13 +68,13 @@ pub(super) fn run(
     };
     match (&engine_log, &options.follow) {
         (Some(_), Some(_)) => {
-            return Err(
-                table::spool_failed("it is of a SQLite file, not of the page engine").into(),
-            );
+            let why = "it is of a SQLite file, not of the page engine";
+            return Err(table::spool_failed(why).into());
         }
         // BACKUP LOG WITH NORECOVERY left it restoring.
         (Some(_), None) if is_whole => {}
-        (Some(log), None) => windlass_source::engine::recover(log, name)?,
+        (Some(log), None) => windlass_source::engine::recover(log, name)
+            .map_err(|error| standby_lost(error, name, known.as_ref()))?,
         (None, None) => sqlite::recover(&path, existing, &session.cancel_flag())?,
         (None, Some(follow)) => forward(session, &path, existing, follow, sink)?,
     }
@@ -80,12 +86,10 @@ pub(super) fn run(
         tracing::warn!("the damage of the replaced database was not forgotten: {error}");
     }
     if let Some(record) = known {
-        let record = DatabaseRecord {
-            state: DatabaseState::Online,
-            ..record
-        };
-        store_or_tell(session, &record, sink);
+        let state = DatabaseState::Online;
+        store_or_tell(session, &DatabaseRecord { state, ..record }, sink);
     }
+    drop(alone);
     sink.message(timing::closing(operation, 0, 0, begun.elapsed()));
     Ok(RestoreOutcome::Recovered)
 }

@@ -148,6 +148,7 @@ impl RestoreOperation<'_> {
         let set = &self.reader.opened.set;
         record.state = match self.recovery {
             Recovery::Recovery => DatabaseState::Online,
+            Recovery::NoRecovery if self.stands_by => DatabaseState::Standby,
             Recovery::NoRecovery => DatabaseState::Restoring,
         };
         record.family_guid = Some(set.family_guid);

@@ -56,7 +56,7 @@ pub(super) trait TargetKind {
     }
 
     /// Whether the database to replace has commits that no backup has, which it keeps for its log backups.
-    fn has_unsaved_tail(&self, _known: &DatabaseRecord) -> bool {
+    fn has_unsaved_tail(&self, _reader: &SetReader<'_>, _known: &DatabaseRecord) -> bool {
         false
     }
 

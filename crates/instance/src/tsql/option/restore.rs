@@ -8,7 +8,9 @@ use windlass_tsql::ast::{RestoreOption, RestoreSource, RestoreStatement, StopMar
 use windlass_tsql::option::{OptionWord, RESTORE, StatementKind};
 
 use super::{check, devices, file, invalid, number, stats, text, unused};
-use crate::operation::{MediaOptions, RestoreKind, RestoreOptions, StopAt, VerifyOptions};
+use crate::operation::{
+    MediaOptions, RestoreKind, RestoreOptions, StopAt, VerifyOptions, WantedMark,
+};
 use crate::{Environment, Failure};
 
 /// The options of a RESTORE. Each statement uses some of them.
@@ -104,6 +106,10 @@ fn apply(
     match option {
         O::Flag(W::Recovery) => options.recovery = Recovery::Recovery,
         O::Flag(W::NoRecovery) => options.recovery = Recovery::NoRecovery,
+        O::Valued(W::Standby, value) => {
+            options.recovery = Recovery::NoRecovery;
+            options.standby = Some(file(word, value, environment)?);
+        }
         O::Move { logical, path } => {
             let logical = text(&logical.node, environment)?.unwrap_or_default();
             let path = text(&path.node, environment)?.unwrap_or_default();
@@ -140,9 +146,17 @@ fn apply(
                 None => StopAt::Time(unix_ms_of_local(&text).map_err(|_| invalid(word))?),
             };
         }
-        O::StopAtMark(mark) => options.stop = StopAt::Lsn(marked(word, mark, environment)?),
+        O::StopAtMark(mark) => {
+            options.stop = match marked(word, mark, environment)? {
+                Marked::Lsn(lsn) => StopAt::Lsn(lsn),
+                Marked::Named(mark) => StopAt::Mark(mark),
+            };
+        }
         O::StopBeforeMark(mark) => {
-            options.stop = StopAt::BeforeLsn(marked(word, mark, environment)?);
+            options.stop = match marked(word, mark, environment)? {
+                Marked::Lsn(lsn) => StopAt::BeforeLsn(lsn),
+                Marked::Named(mark) => StopAt::BeforeMark(mark),
+            };
         }
         other => return unused(other.word(), RESTORE),
     }
@@ -163,19 +177,33 @@ fn lsn(text: &str) -> Result<Option<Lsn>, Failure> {
 
 const LSN: &str = "lsn:";
 
-/// The LSN of STOPATMARK and STOPBEFOREMARK.
+/// What STOPATMARK and STOPBEFOREMARK name.
+enum Marked {
+    Lsn(Lsn),
+    Named(WantedMark),
+}
+
 fn marked(
     word: OptionWord,
     mark: &StopMark,
     environment: &mut dyn Environment,
-) -> Result<Lsn, Failure> {
+) -> Result<Marked, Failure> {
     let name = text(&mark.mark.node, environment)?.unwrap_or_default();
-    match lsn(&name)? {
-        Some(lsn) if mark.after.is_none() => Ok(lsn),
-        _ => {
-            let named = format!("{} with the name of a mark", word.spelling());
-            let hint = "No transaction is marked; give 'lsn:<number>', or STOPAT with a time.";
-            Err(table::not_built_yet(named, hint).into())
+    let after = match &mark.after {
+        None => None,
+        Some(after) => {
+            let text = text(&after.node, environment)?.unwrap_or_default();
+            Some(unix_ms_of_local(&text).map_err(|_| invalid(word))?)
         }
+    };
+    match (lsn(&name)?, after) {
+        (Some(lsn), None) => Ok(Marked::Lsn(lsn)),
+        // An LSN has one time only.
+        (Some(_), Some(_)) => Err(invalid(word)),
+        (None, _) if name.is_empty() => Err(invalid(word)),
+        (None, after) => Ok(Marked::Named(WantedMark {
+            name,
+            after_ms: after.unwrap_or(0),
+        })),
     }
 }

@@ -128,7 +128,7 @@ fn files(session: &mut Session, record: &DatabaseRecord) -> Result<Vec<HelpedFil
     }
     let open = match record.state {
         DatabaseState::Online => session.instance.engine(record).ok(),
-        DatabaseState::Restoring | DatabaseState::Offline => None,
+        DatabaseState::Restoring | DatabaseState::Standby | DatabaseState::Offline => None,
     };
     let specs = open.map(|database| database.files()).unwrap_or_default();
     let file = |file: FileRecord| HelpedFile {

@@ -1,0 +1,188 @@
+//! STANDBY: databases that are read between the restores of a sequence.
+
+use crate::log_backups::{MOVE, chain, insert, last, refused, restore_full, restore_log};
+use crate::support::{Place, ask, sql, succeed};
+
+const STANDBY: &str = "STANDBY = 'D:\\copy.standby'";
+
+fn state(place: &Place) -> (String, bool, bool) {
+    let found = ask(
+        place,
+        "instance",
+        "SELECT state_desc AS state, is_in_standby AS waits, is_read_only AS reads FROM sys.databases WHERE name = 'Copy'",
+    );
+    let flag = |name: &str| found[0][name] == true || found[0][name] == 1;
+    let state = found[0]["state"].as_str().expect("a state").to_owned();
+    (state, flag("waits"), flag("reads"))
+}
+
+#[test]
+fn a_database_in_standby_is_read_between_restores_and_not_written() {
+    let place = Place::new();
+    chain(&place, 3);
+    let file = || place.path("copy.standby").exists();
+    succeed(
+        &place,
+        &format!("RESTORE DATABASE Copy FROM DISK = 'D:\\full.bak' WITH {STANDBY}, {MOVE}"),
+    );
+    assert!(file());
+    assert_eq!(state(&place), ("ONLINE".to_owned(), true, true));
+    assert_eq!(last(&place, "Copy"), 0);
+    // Readers only.
+    for change in [
+        "INSERT INTO t VALUES (99)",
+        "CREATE TABLE x(a)",
+        "BEGIN TRAN\nDELETE FROM t",
+        "PRAGMA user_version = 3",
+    ] {
+        let run = sql(&place, &format!("USE Copy\nGO\n{change}"));
+        assert_eq!(run.numbers(), [3906], "{change}: {}", run.err);
+    }
+    succeed(
+        &place,
+        "USE Copy\nGO\nSELECT n INTO #t FROM t\nINSERT INTO #t VALUES (1)\nDBCC CHECKDB (Copy)",
+    );
+    for change in [
+        "ALTER DATABASE Copy SET RECOVERY SIMPLE",
+        "ALTER DATABASE Copy ADD FILE (NAME = x, FILENAME = 'D:\\x.ndf')",
+    ] {
+        refused(&sql(&place, change), &[3906]);
+    }
+    for backup in [
+        "DATABASE Copy TO DISK = 'D:\\x.bak'",
+        "LOG Copy TO DISK = 'D:\\x.bak'",
+    ] {
+        refused(&sql(&place, &format!("BACKUP {backup}")), &[3036, 3013]);
+    }
+    // The sequence goes on, also after readers; and to a differential or a point in time.
+    for log in 1..=2 {
+        succeed(&place, &restore_log(log, STANDBY));
+        assert_eq!(last(&place, "Copy"), log);
+        assert!(file());
+    }
+    // Without standby nobody reads, and the file is gone.
+    succeed(
+        &place,
+        "RESTORE DATABASE Copy WITH STANDBY = 'D:\\other.standby'",
+    );
+    assert!(!file() && place.path("other.standby").exists());
+    assert_eq!(last(&place, "Copy"), 2);
+    succeed(&place, &restore_log(3, "NORECOVERY"));
+    assert!(!place.path("other.standby").exists());
+    refused(&sql(&place, "USE Copy"), &[927]);
+    succeed(&place, &format!("RESTORE DATABASE Copy WITH {STANDBY}"));
+    assert_eq!(last(&place, "Copy"), 3);
+    succeed(&place, "RESTORE DATABASE Copy WITH RECOVERY");
+    assert!(!file());
+    assert_eq!(state(&place), ("ONLINE".to_owned(), false, false));
+    insert_into_copy(&place);
+    assert_eq!(last(&place, "Copy"), 10);
+}
+
+fn insert_into_copy(place: &Place) {
+    succeed(place, "USE Copy\nGO\nINSERT INTO t VALUES (10)");
+}
+
+#[test]
+fn a_standby_file_that_is_lost_or_anothers_stops_the_sequence_and_changes_nothing() {
+    let place = Place::new();
+    chain(&place, 2);
+    // A file of somebody is not overwritten, and nothing is restored.
+    std::fs::write(place.path("copy.standby"), "theirs").expect("written");
+    let full = format!("RESTORE DATABASE Copy FROM DISK = 'D:\\full.bak' WITH {STANDBY}, {MOVE}");
+    refused(&sql(&place, &full), &[50232, 3013]);
+    assert_eq!(
+        std::fs::read(place.path("copy.standby")).expect("it"),
+        b"theirs"
+    );
+    refused(&sql(&place, "USE Copy"), &[911]);
+    std::fs::remove_file(place.path("copy.standby")).expect("removed");
+    succeed(&place, &full);
+    succeed(&place, &restore_log(1, STANDBY));
+    assert_eq!(last(&place, "Copy"), 1);
+    // Lost, and another file in its place.
+    let path = place.path("copy.standby");
+    let kept = std::fs::read(&path).expect("it");
+    for wrong in [None, Some("another")] {
+        std::fs::remove_file(&path).expect("removed");
+        if let Some(text) = wrong {
+            std::fs::write(&path, text).expect("written");
+        }
+        refused(&sql(&place, &restore_log(2, "RECOVERY")), &[3441, 3013]);
+        refused(
+            &sql(&place, "RESTORE DATABASE Copy WITH RECOVERY"),
+            &[3441, 3013],
+        );
+        assert!(!sql(&place, "USE Copy").numbers().is_empty());
+        std::fs::write(&path, &kept).expect("put back");
+        assert_eq!(last(&place, "Copy"), 1);
+    }
+    // A new full backup begins without it.
+    std::fs::remove_file(&path).expect("removed");
+    restore_full(&place);
+    succeed(&place, &restore_log(1, "NORECOVERY"));
+    succeed(&place, &restore_log(2, STANDBY));
+    assert_eq!(last(&place, "Copy"), 2);
+    succeed(&place, "DROP DATABASE Copy");
+    let left: Vec<_> = std::fs::read_dir(place.path(""))
+        .expect("the folder")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.starts_with("copy"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn standby_serves_databases_of_several_files_differentials_and_points_in_time() {
+    let place = Place::new();
+    chain(&place, 1);
+    succeed(
+        &place,
+        "ALTER DATABASE Shop ADD FILE (NAME = Shop_2, FILENAME = 'D:\\shop_2.ndf')
+GO
+USE Shop
+GO
+CREATE TABLE many(b)
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+INSERT INTO many SELECT randomblob(500) FROM n
+INSERT INTO t VALUES (2)",
+    );
+    succeed(
+        &place,
+        "BACKUP DATABASE Shop TO DISK = 'D:\\diff.bak' WITH DIFFERENTIAL\nBACKUP LOG Shop TO DISK = 'D:\\2.trn'",
+    );
+    insert(&place, 3);
+    crate::log_backups::back_up_log(&place, "3.trn");
+    succeed(
+        &place,
+        &format!("RESTORE DATABASE Copy FROM DISK = 'D:\\full.bak' WITH {STANDBY}, {MOVE}"),
+    );
+    assert_eq!(last(&place, "Copy"), 0);
+    let moved = "MOVE 'Shop_2' TO 'D:\\copy_2.ndf'";
+    succeed(
+        &place,
+        &format!("RESTORE DATABASE Copy FROM DISK = 'D:\\diff.bak' WITH {STANDBY}, {moved}"),
+    );
+    assert_eq!(last(&place, "Copy"), 2);
+    let many = succeed(&place, "USE Copy\nGO\nSELECT count(*) AS n FROM many").results();
+    assert_eq!(many[0][0]["n"], 3000);
+    // A point behind the end: it stands by there.
+    succeed(
+        &place,
+        &restore_log(3, &format!("{STANDBY}, STOPAT = '2099-01-01'")),
+    );
+    assert_eq!(last(&place, "Copy"), 3);
+    succeed(&place, "RESTORE DATABASE Copy WITH RECOVERY");
+    assert_eq!(last(&place, "Copy"), 3);
+    // A SQLite file has no log.
+    let run = sql(
+        &place,
+        &format!(
+            "EXEC sp_attach_db 'app', 'D:\\app.db'\nBACKUP DATABASE app TO DISK = 'D:\\app.bak'
+RESTORE DATABASE app2 FROM DISK = 'D:\\app.bak' WITH {STANDBY}, MOVE 'app' TO 'D:\\app2.db'"
+        ),
+    );
+    assert!(run.numbers().contains(&50233), "{}", run.err);
+    assert!(!place.path("app2.db").exists());
+}
