@@ -444,10 +444,27 @@ impl Instance {
         self.catalog.record_restore(record)
     }
 
+    /// The folder of the log that is kept of a SQLite database whose recovery model is FULL; `None` without a directory,
+    /// and for a database that is not registered, or of the page engine.
+    pub(crate) fn place_of_log(&self, record: &DatabaseRecord) -> Option<PathBuf> {
+        place_of_log(self.folder.as_ref()?, record)
+    }
+
+    /// The same, if its log is kept.
+    pub(crate) fn kept_log(&self, record: &DatabaseRecord) -> Option<PathBuf> {
+        self.place_of_log(record).filter(|folder| folder.is_dir())
+    }
+
     /// The folder of the digests of differential bases; `None` without a directory.
     pub fn bases_folder(&self) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join("bases"))
     }
+}
+
+/// See [`Instance::place_of_log`].
+pub(crate) fn place_of_log(folder: &Path, record: &DatabaseRecord) -> Option<PathBuf> {
+    let is_one = record.log_path.is_none() && record.database_id > 0;
+    is_one.then(|| folder.join("follow").join(record.made_for.to_string()))
 }
 
 pub fn is_system_database(name: &str) -> bool {

@@ -40,6 +40,7 @@ mod decimal;
 mod engine;
 mod event_log;
 mod failure;
+pub mod followers;
 mod fuzz;
 mod identity;
 mod import_export;

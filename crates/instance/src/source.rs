@@ -118,6 +118,7 @@ impl Session {
                     .lock_timeout
                     .unwrap_or(SnapshotOptions::default().busy_timeout),
                 cancel: Some(self.cancel_flag()),
+                spool: self.instance.kept_log(record),
                 ..SnapshotOptions::default()
             },
         })

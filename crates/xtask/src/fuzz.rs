@@ -8,12 +8,13 @@ use std::process::Command;
 
 use crate::run::execute;
 
-const TARGETS: [&str; 10] = [
+const TARGETS: [&str; 11] = [
     "bak_file",
     "tsql_parse",
     "tsql_flow",
     "tds_request",
     "media_family",
+    "spool",
     "crypt_keys",
     "codec_decode",
     "codec_round_trip",
@@ -161,17 +162,25 @@ const BUDGET: Budget = Budget {
 };
 
 /// Targets with lower limits. `media_family` itself counts the bytes read.
-const BUDGETS: [Budget; 1] = [Budget {
-    target: "media_family",
-    seconds: 5,
-    memory_mb: [512, 32],
-}];
+const BUDGETS: [Budget; 2] = [
+    Budget {
+        target: "media_family",
+        seconds: 5,
+        memory_mb: [512, 32],
+    },
+    Budget {
+        target: "spool",
+        seconds: 5,
+        memory_mb: [512, 32],
+    },
+];
 
 /// Folders with initial input.
-const SEEDS: [(&str, &str); 4] = [
+const SEEDS: [(&str, &str); 5] = [
     ("tsql_flow", "crates/instance/src/tsql/fuzz_seeds"),
     ("media_family", "crates/media/tests/golden"),
     ("media_family", "crates/media/tests/seeds"),
+    ("spool", "crates/source/src/sqlite/spool/golden"),
     ("crypt_keys", "crates/crypt/src/testdata"),
 ];
 

@@ -479,6 +479,11 @@ messages! {
     50233, 16, standby_of_sqlite(database), "STANDBY is for databases of the page engine, and '{database}' is a SQLite file. Use NORECOVERY, or restore a copy under another name.";
     50234, 10, chain_not_begun(database, error), "Warning: the differential backup of '{database}' is complete, but no chain of log backups begins with it: {error}. Make another one.";
     50235, 16, chain_has_ended(database), "There is a full backup of '{database}', but no chain of log backups since then: the database was restored, its recovery model was SIMPLE meanwhile, or another program has changed its data file. Make a full or differential backup; log backups continue that.";
+    50250, 10, log_kept(database, folder), "The log of '{database}' is kept from now on, in '{folder}'. Log backups begin with the next full or differential backup: make one. windlass serve follows the database all the time; without it, each log backup takes what can be proven to be all that was committed since the one before.";
+    50251, 10, log_ends_at_gap(database, from, to, reason), "The log of '{database}' was backed up to a gap: commits between {from} and {to} may be missing ({reason}). Log backups continue behind it after a full or differential backup.";
+    50252, 16, log_gap_open(database, from, to, reason), "The log of '{database}' has a gap: commits between {from} and {to} may be missing ({reason}). Make a full or differential backup, with which log backups begin again.";
+    50253, 16, log_needs_folder(database), "The log of '{database}' cannot be kept: the instance has no folder for it, or the database is not registered. Use --instance DIR and CREATE DATABASE ... FOR ATTACH; or windlass follow FILE --to DIR, and windlass backup --log FILE --follow DIR.";
+    50254, 10, log_not_kept(database), "The log of '{database}' is not kept any more, and what of it was not backed up is deleted.";
     50270, 16, database_of_sql_server(database), "Database '{database}' is one of SQL Server, and offline: its files are kept, but nothing opens them here. Attach them to a SQL Server, or read its tables with windlass extract.";
     50271, 16, restore_over_sql_server(database), "Database '{database}' is one of SQL Server. Drop it first (its files stay), or restore under another name.";
     50272, 16, sql_server_restore_broke_off(database), "The restore of '{database}' broke off while a differential was applied, so that its files are of no use. Begin again with the full backup, WITH REPLACE.";
@@ -625,7 +630,8 @@ texts! {
     sql_server_recovery_not_supported(), "WITH NORECOVERY from a backup of SQL Server without a name for the database is not supported. Name the database, or name the full backup and its differentials together.";
     sqlbackup_call_not_supported(error), "This call of sqlbackup is not supported. {error}.";
     statement_not_supported(what, hint), "{what} is not supported. {hint}";
-    statement_on_sqlite_file(name), "This statement on the SQLite file '{name}' is not supported. Its recovery model is SIMPLE, and PRAGMA statements change its settings; databases of the page engine have more.";
+    statement_on_sqlite_file(name), "This statement on the SQLite file '{name}' is not supported. ALTER DATABASE sets its recovery model, PRAGMA statements its other settings; databases of the page engine have more.";
+    tail_of_sqlite_not_supported(), "BACKUP LOG WITH NORECOVERY of a SQLite file is not supported. Its programs cannot be kept from committing: stop them, and make a log backup.";
     tape_device_not_supported(), "A tape device is not supported. Use 'disk'; the format is the same as on tape.";
     tape_not_supported(), "TAPE is not supported. Use DISK; the format is the same as on tape.";
     trace_flag_not_supported(flag), "Trace flag {flag} is not supported. Trace flags 3004 (phases), 3213 (buffer configuration), 3604 and 3605 are supported.";
@@ -639,7 +645,6 @@ texts! {
 texts! {
     NOT_BUILT, 50001, 16;
     not_built_yet(feature, hint), "{feature} is not implemented. {hint}";
-    recovery_model_of_sqlite_not_built(), "A recovery model other than SIMPLE of a SQLite file is not implemented. Databases of the page engine have FULL; windlass import makes one of a SQLite file.";
     sql_server_media(device), "Reading the media on '{device}', which SQL Server wrote, is not implemented. Only media of Windlass can be read here.";
     url_instead_of_file(url), "'{url}' is a URL where a file is expected; objects of a store are not implemented here. BACKUP TO URL, RESTORE FROM URL and, on the command line, backup, restore, verify and the commands that show media take URLs.";
 }

@@ -20,7 +20,7 @@ use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use rusqlite::{Connection, params};
 use windlass_bench::median;
-use windlass_source::sqlite::{FollowOptions, Follower};
+use windlass_source::sqlite::{FollowOptions, Follower, WhenFull};
 
 /// Rows of one commit.
 const ROWS: i64 = 4;
@@ -276,6 +276,7 @@ fn follow(options: &Options) -> anyhow::Result<()> {
         every: Duration::from_millis(options.every),
         each_commit: false,
         spool_bytes_max: None,
+        when_full: WhenFull::Gap,
     };
     let mut follower = Follower::begin(&options.folder.join("app.db"), &follow)?;
     let end = options.folder.join("stop");

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use windlass_base::size::parse_bytes;
+use windlass_instance::operation::WhenFull;
 
 const NOTES: &str = "\
 The database must be in WAL mode; it is never changed and never checkpointed, and its writers do not wait. Changes
@@ -35,12 +36,24 @@ pub(crate) struct FollowArguments {
     /// Keep every commit as a moment that can be restored, not only the last one of each interval
     #[arg(long)]
     pub(crate) each_commit: bool,
-    /// Bytes of the spool at which the follower stops and leaves a gap, until older segments are removed
+    /// Bytes of the spool at which the follower stops, until older segments are removed (by log backups, or by hand)
     #[arg(long, value_name = "BYTES", value_parser = parse_room)]
     pub(crate) spool_max: Option<u64>,
+    /// What to do when the spool has no room, because of --spool-max or the disk: gap lets the database go on as without
+    /// a follower, and leaves a gap; hold keeps its log, which grows until there is room
+    #[arg(long, value_name = "WHAT", default_value = "gap", value_parser = parse_when_full)]
+    pub(crate) when_full: WhenFull,
     /// Show what the spool in a folder contains: ranges that can be restored, and gaps
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["database", "to", "each_commit", "spool_max"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["database", "to", "each_commit", "spool_max", "when_full"])]
     pub(crate) show: Option<PathBuf>,
+}
+
+pub(crate) fn parse_when_full(text: &str) -> Result<WhenFull, String> {
+    match text {
+        "gap" => Ok(WhenFull::Gap),
+        "hold" => Ok(WhenFull::Hold),
+        _ => Err("gap or hold".to_owned()),
+    }
 }
 
 /// The shortest interval; the log is looked at no more often.
@@ -49,7 +62,7 @@ const EVERY_MAX: Duration = Duration::from_secs(3600);
 /// A spool below this has no room for a moment.
 const ROOM_MIN: u64 = 1 << 20;
 
-fn parse_interval(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_interval(text: &str) -> Result<Duration, String> {
     let digits = text
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len());
@@ -70,7 +83,7 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "a time such as 1s, 200ms or 1m, from 5ms to 60m".to_owned())
 }
 
-fn parse_room(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_room(text: &str) -> Result<u64, String> {
     parse_bytes(text)
         .filter(|bytes| *bytes >= ROOM_MIN)
         .ok_or_else(|| "a size of at least 1M, such as 500M or 10G".to_owned())

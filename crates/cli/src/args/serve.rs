@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use clap::Args;
 
+use windlass_instance::operation::WhenFull;
+
+use super::follow::{parse_interval, parse_room, parse_when_full};
 use crate::operate::parse_rpo;
 
 /// The port of SQL Server.
@@ -62,6 +65,17 @@ pub(crate) struct ServeArguments {
     /// What to call when a job fails: a command for /bin/sh, or a URL; it gets the report as JSON
     #[arg(long, value_name = "COMMAND|URL")]
     pub(crate) on_job_failure: Option<String>,
+    /// How often what SQLite files with the recovery model FULL have committed becomes durable in the instance, as a
+    /// moment that can be restored: 1s, 200ms, 1m
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
+    pub(crate) follow_every: Duration,
+    /// Bytes of the log that is kept of each such file, until a log backup makes room
+    #[arg(long, value_name = "BYTES", value_parser = parse_room)]
+    pub(crate) spool_max: Option<u64>,
+    /// What to do when there is no room, because of --spool-max or the disk: gap lets the database go on as without the
+    /// server, and a differential backup closes the gap; hold keeps the database's own log, which grows until there is room
+    #[arg(long, value_name = "WHAT", default_value = "gap", value_parser = parse_when_full)]
+    pub(crate) when_full: WhenFull,
     /// How long running requests may go on when the server is asked to end: seconds, or `forever`. A second
     /// signal cancels them at once
     #[arg(long, value_name = "SECONDS", default_value = "10")]

@@ -65,6 +65,7 @@ pub(super) fn options(arguments: &BackupArguments, common: &Common) -> BackupOpt
                 (false, true) => LogChoice::NoRecovery,
                 (false, false) => LogChoice::Truncate,
             }),
+        spool: arguments.follow.clone(),
         base: arguments.base.iter().map(DeviceAddress::disk).collect(),
         missing_base: match arguments.base_missing_ok {
             true => MissingBase::Warns,

@@ -31,6 +31,7 @@ pub(crate) fn run(arguments: &FollowArguments, common: &Common) -> Outcome {
         every: arguments.every,
         each_commit: arguments.each_commit,
         spool_bytes_max: arguments.spool_max,
+        when_full: arguments.when_full,
     };
     let mut lines = Lines {
         is_json: common.json,

@@ -7,6 +7,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use windlass_base::message::table;
 use windlass_instance::agent::{self, Agent};
+use windlass_instance::followers::{self, Followers, FollowersOptions};
 use windlass_instance::{Client, Failure, Instance, Session};
 use windlass_server::{HttpOptions, Limits, Options, Protection, Server};
 
@@ -51,8 +52,8 @@ pub(crate) fn run(
         Ok(server) => server,
         Err(error) => return failed(&error),
     };
-    let agent = match jobs(server.instance(), arguments) {
-        Ok(agent) => agent,
+    let (agent, followers) = match workers(server.instance(), arguments) {
+        Ok(workers) => workers,
         Err(failure) => {
             for message in failure.messages {
                 console.message(message);
@@ -83,6 +84,7 @@ pub(crate) fn run(
         lasts = is_patient();
     }
     agent.stop(true);
+    followers.stop();
     let stopped = server.stop(move || lasts && is_patient());
     if stopped.cancelled > 0 {
         message_line(&format!(
@@ -147,26 +149,54 @@ fn recovered(instance: Instance, console: &mut Console) -> Instance {
     session.into_instance()
 }
 
+/// Starts what works without clients.
+fn workers(instance: &Instance, arguments: &ServeArguments) -> Result<(Agent, Followers), Failure> {
+    Ok((jobs(instance, arguments)?, followers(instance, arguments)?))
+}
+
 /// Runs the jobs of the instance.
 fn jobs(instance: &Instance, arguments: &ServeArguments) -> Result<Agent, Failure> {
     let folder = instance.folder().unwrap_or(Path::new(".")).to_owned();
-    let shared = instance.share();
-    let sessions = move || {
-        let instance = shared.open()?;
-        let client = Client {
-            login: instance.identity().user.clone(),
-            host: instance.identity().machine.clone(),
-            program: "SQLAgent - TSQL JobStep".to_owned(),
-            process: std::process::id(),
-            ..Client::default()
-        };
-        Ok(Session::of_client(instance, client))
-    };
+    let sessions = sessions_of(instance, "SQLAgent - TSQL JobStep");
     let options = agent::Options {
         on_failure: arguments.on_job_failure.as_deref().map(agent::Hook::of),
         ..agent::Options::default()
     };
     agent::start(&folder, sessions, options)
+}
+
+/// Follows the SQLite files of the instance whose recovery model is FULL.
+fn followers(instance: &Instance, arguments: &ServeArguments) -> Result<Followers, Failure> {
+    let folder = instance.folder().unwrap_or(Path::new(".")).to_owned();
+    let options = FollowersOptions {
+        every: arguments.follow_every,
+        spool_bytes_max: arguments.spool_max,
+        when_full: arguments.when_full,
+    };
+    followers::start(
+        &folder,
+        sessions_of(instance, "Windlass - log follower"),
+        options,
+    )
+}
+
+/// Makes sessions of the server's own.
+fn sessions_of(
+    instance: &Instance,
+    program: &'static str,
+) -> impl Fn() -> Result<Session, Failure> + Send + Sync + 'static {
+    let shared = instance.share();
+    move || {
+        let instance = shared.open()?;
+        let client = Client {
+            login: instance.identity().user.clone(),
+            host: instance.identity().machine.clone(),
+            program: program.to_owned(),
+            process: std::process::id(),
+            ..Client::default()
+        };
+        Ok(Session::of_client(instance, client))
+    }
 }
 
 fn announce(server: &Server) {

@@ -1,4 +1,5 @@
-//! `windlass top`: the backups and restores running on an instance, updated continuously.
+//! `windlass top`: the backups and restores running on an instance, and what follows its SQLite files, updated
+//! continuously.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -28,6 +29,12 @@ const STAGES: &str = "SELECT session_id, stage, threads, bytes_in / 1048576 AS m
     cpu_time / 1000.0 AS cpu_seconds \
     FROM sys.dm_exec_backup_stages";
 
+/// The SQLite files whose log is kept, and their followers.
+const FOLLOWERS: &str = "SELECT database_name, is_followed, held, commit_number, last_time, lag_ms, \
+    lag_bytes / 1024 AS lag_kb, log_bytes / 1048576 AS log_mb, spool_bytes / 1048576 AS spool_mb, \
+    let_goes, proofs, gaps, is_gap_open, error, cpu_ms / 1000.0 AS cpu_seconds \
+    FROM sys.dm_db_log_followers";
+
 /// Runs the command.
 pub(super) fn run(arguments: &TopArguments, common: &Common) -> Outcome {
     if common.instance.is_none() {
@@ -39,7 +46,7 @@ pub(super) fn run(arguments: &TopArguments, common: &Common) -> Outcome {
     };
     let stop = session.cancel_flag();
     loop {
-        let shown = [QUERY, STAGES]
+        let shown = [QUERY, STAGES, FOLLOWERS]
             .map(|query| session.execute_batch(query, 1, &mut console))
             .iter()
             .all(|end| *end == BatchEnd::Clean);

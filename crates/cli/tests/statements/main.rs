@@ -81,6 +81,7 @@ mod signing;
 mod sqlbackup;
 mod sqlbackup_options;
 mod sqlcmd;
+mod sqlite_logs;
 mod sqlserver;
 mod ssms;
 mod stale_stripe;

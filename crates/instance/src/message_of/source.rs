@@ -129,6 +129,9 @@ fn still_in_use(path: &Path, process_id: Option<u32>) -> Message {
 fn spool_message(error: &SpoolError) -> Message {
     match error {
         SpoolError::NotCaptured { .. } => table::not_captured(error),
+        SpoolError::OtherHistory => table::other_log_path(),
+        SpoolError::TooRecent { first, needed } => table::log_too_recent(first, needed),
+        SpoolError::TooEarly { last, needed } => table::log_too_early(last, needed),
         _ => table::spool_failed(error),
     }
 }

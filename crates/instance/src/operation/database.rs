@@ -58,7 +58,10 @@ pub(crate) fn refuse_log(session: &Session, name: &str) -> Result<(), Failure> {
     if name.eq_ignore_ascii_case("tempdb") {
         return Err(table::tempdb_not_allowed().into());
     }
-    if is_system_database(name) || known(session, name)?.log_path.is_none() {
+    let has_log = |record: &DatabaseRecord| {
+        record.log_path.is_some() || session.instance.kept_log(record).is_some()
+    };
+    if is_system_database(name) || !has_log(&known(session, name)?) {
         return Err(table::not_in_simple_recovery("BACKUP LOG").into());
     }
     Ok(())

@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use windlass_base::message::table;
-use windlass_source::sqlite::{self, Follower};
-pub use windlass_source::sqlite::{FollowOptions, FollowStatus, Following, Listed, Stop};
+use windlass_catalog::DatabaseRecord;
+use windlass_source::sqlite::{self, Follower, SentAway};
+pub use windlass_source::sqlite::{FollowOptions, FollowStatus, Following, Listed, Stop, WhenFull};
 
 use crate::message_of::os_error;
 use crate::names::absolute;
-use crate::{Failure, Session};
+use crate::operation::database::{known, usable};
+use crate::{Failure, Session, Sink};
 
 /// What a spool contains.
 #[derive(Debug, Clone)]
@@ -36,6 +38,56 @@ impl Session {
         let mut follower = Follower::begin(&path, options)?;
         report(&follower.status());
         Ok(follower.run(&self.cancel_flag(), report)?)
+    }
+}
+
+/// Keeps the log of a SQLite database from now on: its recovery model is FULL.
+pub(crate) fn keep_log(
+    session: &mut Session,
+    name: &str,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let record = usable(session, name)?;
+    let place = session.instance.place_of_log(&record);
+    let folder = place.ok_or_else(|| Failure::from(table::log_needs_folder(&record.name)))?;
+    if folder.is_dir() {
+        return Ok(());
+    }
+    // The session's own connection would lose its locks, see `Session`.
+    session.queries.release(&record.path);
+    let begun = Follower::begin(&record.path, &FollowOptions::within(folder.clone()))
+        .and_then(|mut follower| follower.finish());
+    if let Err(error) = begun {
+        sqlite::remove_spool(&folder)?;
+        return Err(error.into());
+    }
+    sink.message(table::log_kept(&record.name, folder.display()));
+    Ok(())
+}
+
+/// Keeps it no longer: the recovery model is SIMPLE.
+pub(crate) fn forget_log(
+    session: &mut Session,
+    name: &str,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let record = known(session, name)?;
+    if let Some(folder) = session.instance.kept_log(&record) {
+        sqlite::remove_spool(&folder)?;
+        sink.message(table::log_not_kept(&record.name));
+    }
+    Ok(())
+}
+
+impl Session {
+    /// Sends the follower of a database away for as long as the value lives, because its file is replaced or deleted.
+    /// Does nothing if its log is not kept.
+    pub(crate) fn without_follower(
+        &self,
+        record: &DatabaseRecord,
+    ) -> Result<Option<SentAway>, Failure> {
+        let kept = self.instance.kept_log(record);
+        Ok(kept.map(|folder| SentAway::ask(&folder)).transpose()?)
     }
 }
 

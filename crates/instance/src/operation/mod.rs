@@ -35,7 +35,7 @@ pub(crate) mod database;
 mod device;
 mod drill;
 mod expire;
-mod follow;
+pub(crate) mod follow;
 pub(crate) mod history;
 pub(crate) mod inspect;
 pub(crate) mod integrity;
@@ -67,7 +67,9 @@ pub use drill::{DrillOptions, DrillOutcome};
 pub use expire::{
     ExpireError, ExpireOptions, ExpireReport, ExpiredMedia, Removal, Trust, VERIFIED_WITHIN_HOURS,
 };
-pub use follow::{FollowOptions, FollowStatus, Following, Listed, Spooled, Stop, spooled};
+pub use follow::{
+    FollowOptions, FollowStatus, Following, Listed, Spooled, Stop, WhenFull, spooled,
+};
 pub use inspect::{Inspect, Inspection};
 pub use media::MediaOptions;
 pub use restore::{

@@ -34,6 +34,7 @@ pub fn text(catalog: &Catalog, machine: &str) -> Result<String, windlass_catalog
     databases(&standings, &registered, &mut text);
     damages(&standings, &registered, looker.damages(), &mut text);
     failures(&catalog.failures()?, &registered, &mut text);
+    super::log_metrics::followers(catalog, &registered, &mut text);
     verifications(&past, looker.verifications(), &mut text);
     let queued = catalog.queued_copies()?;
     heading(&mut text, "windlass_copies_queued", "Copies not made yet.");
@@ -247,11 +248,17 @@ fn verifications(past: &[PastBackup], known: &Verifications, text: &mut String) 
     }
 }
 
-fn heading(text: &mut String, name: &str, help: &str) {
+pub(super) fn heading(text: &mut String, name: &str, help: &str) {
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
 }
 
-fn sample(text: &mut String, name: &str, database: &str, kind: Option<&str>, value: f64) {
+pub(super) fn sample(
+    text: &mut String,
+    name: &str,
+    database: &str,
+    kind: Option<&str>,
+    value: f64,
+) {
     let label = visible(database)
         .replace('\\', "\\\\")
         .replace('"', "\\\"")

@@ -19,6 +19,7 @@ mod exposure;
 pub mod figures;
 pub mod history;
 pub mod jobs;
+mod log_metrics;
 pub mod media;
 pub mod metrics;
 mod now;

@@ -178,8 +178,18 @@ pub(super) fn detach(session: &mut Session, name: &str) -> Result<(), Failure> {
         .database(name)?
         .ok_or_else(|| Failure::from(table::database_not_found_for_procedure(name)))?;
     let _alone = refuse_in_use(session, &record)?;
+    let _followed = session.without_follower(&record)?;
+    remove_kept_log(session, &record)?;
     session.instance.forget(&record.name)?;
     Ok(())
+}
+
+/// The log that is kept of a SQLite file belongs to its registration.
+fn remove_kept_log(session: &Session, record: &DatabaseRecord) -> Result<(), Failure> {
+    match session.instance.kept_log(record) {
+        Some(folder) => Ok(sqlite::remove_spool(&folder)?),
+        None => Ok(()),
+    }
 }
 
 /// Keeps others away from a database that is about to go, until the value is dropped.
@@ -263,6 +273,7 @@ fn drop_one(
             .refuse_copy("DROP DATABASE", &record.name)?;
     }
     let _alone = refuse_in_use(session, &record)?;
+    let _followed = session.without_follower(&record)?;
     let path = record.path.display();
     let notes = match (record.state, record.origin) {
         (_, Origin::SqlServer) => {
@@ -294,6 +305,7 @@ fn drop_one(
             vec![table::file_left(path)]
         }
     };
+    remove_kept_log(session, &record)?;
     session.instance.forget(&record.name)?;
     if !record.path.exists() {
         session.end_damage(&record, &EndedDamage::All)?;

@@ -27,6 +27,7 @@ use crate::instance::new_record;
 use crate::message_of::os_error;
 use crate::names::absolute;
 use crate::operation::database::{known, usable};
+use crate::operation::follow::{forget_log, keep_log};
 use crate::tsql::expression::integer;
 use crate::tsql::option;
 use crate::{Failure, Session, Sink};
@@ -311,10 +312,9 @@ pub(super) fn alter(
     if let Some(model) = recovery_model(&alter.action)
         && known(session, &name)?.log_path.is_none()
     {
-        // The log of a SQLite file is not kept.
         return match model {
-            RecoveryModel::Simple => Ok(()),
-            RecoveryModel::Full => Err(table::recovery_model_of_sqlite_not_built().into()),
+            RecoveryModel::Simple => forget_log(session, &name, sink),
+            RecoveryModel::Full => keep_log(session, &name, sink),
             RecoveryModel::BulkLogged => Err(table::bulk_logged_not_supported().into()),
         };
     }

@@ -61,6 +61,8 @@ mod ffi;
 mod follower;
 mod header;
 pub(crate) mod identity;
+mod log_description;
+mod log_snapshot;
 mod made;
 mod mount;
 mod names;
@@ -78,16 +80,22 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use follower::{FollowOptions, FollowStatus, Follower, Following};
+pub use follower::{FollowOptions, FollowStatus, Follower, Following, SentAway, WhenFull};
 pub use identity::FileIdentity;
+pub use log_description::LogDescription;
+pub use log_snapshot::{LogOf, SpooledLog, SqliteLogSnapshot};
 pub use names::{check_name, refuse_to_replace};
 pub use options::{CopyFolder, CopyPolicy, SnapshotOptions};
 pub use restore::{
-    Existing, ForwardRequest, RequiredBase, RestoreProgress, RestoreRequest, RestoringState,
-    Seized, SqliteTarget, forget, forward, forward_reach, recover, restoring,
+    Existing, ForwardRequest, LogRestoreRequest, RequiredBase, RestoreProgress, RestoreRequest,
+    RestoringState, Seized, SqliteLogTarget, SqliteTarget, forget, forward, forward_reach, recover,
+    restoring,
 };
 pub use snapshot::SqliteSnapshot;
-pub use spool::{Listed, Reach, SpoolError, Stop, list};
+pub use spool::{
+    Listed, Order, Reach, Slice, SpoolError, Stop, fuzz_spool, is_followed, list, lsn_of_time,
+    remove_spool,
+};
 
 use crate::{Content, Error};
 

@@ -26,6 +26,8 @@ pub struct SnapshotOptions {
     pub cancel: Option<Arc<AtomicBool>>,
     /// The user guarantees that no program writes: no lock is taken.
     pub frozen: bool,
+    /// The folder of the spool, if the log of the database is kept: the snapshot is pinned in order with its log backups.
+    pub spool: Option<PathBuf>,
     /// Whether to make a temporary copy of a database whose writers would wait.
     pub temporary_copy: CopyPolicy,
 }
@@ -40,6 +42,7 @@ impl Default for SnapshotOptions {
             busy_timeout: Duration::from_secs(10),
             cancel: None,
             frozen: false,
+            spool: None,
             temporary_copy: CopyPolicy::Off("not asked for"),
         }
     }

@@ -18,6 +18,7 @@ use super::made::remove_log_with;
 use super::mount::Mount;
 use super::open::{Pin, Pinned, pin, refuse_log};
 use super::options::SnapshotOptions;
+use super::spool::Order;
 use super::wal::Overlay;
 use super::watched::{Stamp, confirm_name};
 use super::{descriptors, extent, ffi, file_error, sqlite_error, temporary_copy, wal_path};
@@ -77,8 +78,10 @@ impl SqliteSnapshot {
         if !metadata.is_file() {
             return Err(Error::NotAFile { path });
         }
+        let order = options.spool.as_deref().map(Order::take).transpose()?;
         let pinned = pin(&path, options)?;
         let mut snapshot = Self::of_pinned(path, pinned, options)?;
+        drop(order);
         snapshot.copy_first(options)?;
         snapshot.look_at_first_page()?;
         Ok(snapshot)
@@ -412,7 +415,10 @@ fn identity_of(
         recovery_fork_guid: family_guid,
         created: created(path),
         page_bytes: PAGE_BYTES_ASSUMED,
-        recovery_model: RecoveryModel::Simple,
+        recovery_model: match options.spool {
+            Some(_) => RecoveryModel::Full,
+            None => RecoveryModel::Simple,
+        },
         kind: SourceKind::Sqlite,
         product_version: 0,
         user_version: 0,

@@ -76,6 +76,16 @@ impl Stamp {
         (self.size_bytes, self.modified) == (earlier.size_bytes, earlier.modified)
     }
 
+    /// Whether the last change is known to be longer ago than `time`.
+    pub(super) fn modified_before(&self, now: SystemTime, time: Duration) -> bool {
+        let (seconds, nanoseconds) = self.modified;
+        let modified = u64::try_from(seconds).ok().and_then(|seconds| {
+            SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds))
+        });
+        let ago = modified.and_then(|modified| now.duration_since(modified).ok());
+        ago.is_some_and(|ago| ago > time)
+    }
+
     /// Whether the length is that of `earlier`.
     pub(super) fn has_length_of(&self, earlier: &Self) -> bool {
         self.size_bytes == earlier.size_bytes

@@ -7,6 +7,7 @@ use windlass_catalog::{DatabaseRecord, Error, FILE_NAME, Failures, KnownDamage, 
 use windlass_instance::Session;
 use windlass_instance::chain::Times;
 use windlass_instance::damage;
+use windlass_instance::followers::followers_of;
 use windlass_instance::overview::{AHEAD, seconds};
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
@@ -14,7 +15,7 @@ use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
 use windlass_instance::verified::Verifications;
 
 use super::verdict::{Reason, State, Subject, Verdict, duration};
-use super::{Limits, is_asked, rest};
+use super::{Limits, followed, is_asked, rest};
 use crate::args::Common;
 use crate::command::open;
 
@@ -36,13 +37,18 @@ pub(super) fn check(folder: &Path, common: &Common, asked: &[String], limits: Li
         }
     };
     let mut session = Session::new(instance);
-    match read(&mut session, asked, limits) {
+    match read(folder, &mut session, asked, limits) {
         Ok(verdict) => verdict,
         Err(error) => Verdict::unknown(error.to_string()),
     }
 }
 
-fn read(session: &mut Session, asked: &[String], limits: Limits) -> Result<Verdict, Error> {
+fn read(
+    folder: &Path,
+    session: &mut Session,
+    asked: &[String],
+    limits: Limits,
+) -> Result<Verdict, Error> {
     let catalog = session.instance().catalog();
     let mut past = catalog.past_backups(None)?;
     let registered = catalog.databases()?;
@@ -86,6 +92,12 @@ fn read(session: &mut Session, asked: &[String], limits: Limits) -> Result<Verdi
             }
         })
         .collect();
+    for shown in followers_of(folder, &registered) {
+        let is_it = |subject: &&mut Subject| subject.database.as_deref() == Some(&*shown.database);
+        if let Some(subject) = subjects.iter_mut().find(is_it) {
+            subject.reasons.extend(followed::reasons(&shown));
+        }
+    }
     let unknown = |name: &str| {
         let text = format!("the instance knows no database '{name}'");
         Reason::new(State::Unknown, "no-such-database", text)

@@ -11,6 +11,7 @@
 //! | `media` | checks the backups in folders |
 //! | `verdict` | states, reasons, the line and the JSON |
 
+mod followed;
 mod instance;
 mod media;
 mod verdict;

@@ -1,4 +1,5 @@
-//! BACKUP LOG: the log of a page engine database since its last log backup.
+//! BACKUP LOG: the log of a page engine database since its last log backup. For that of a SQLite file, see
+//! `sqlite_log`.
 //!
 //! It needs no data file: with `NO_TRUNCATE` the log is read from its file if the database cannot be opened. With
 //! NORECOVERY the database is closed first, so that what is backed up is the end of its log, and left restoring.
@@ -23,9 +24,6 @@ impl BackupOperation<'_> {
         media: MediaRequest,
         sink: &mut dyn Sink,
     ) -> Result<BackupOutcome, Failure> {
-        if self.record.log_path.is_none() {
-            return Err(table::not_in_simple_recovery("BACKUP LOG").into());
-        }
         if self.session.is_rehearsal() {
             return Err(table::not_built_yet(
                 "A dry run of BACKUP LOG",
@@ -34,6 +32,7 @@ impl BackupOperation<'_> {
             .into());
         }
         match choice {
+            choice if self.record.log_path.is_none() => self.run_sqlite_log(choice, media, sink),
             LogChoice::NoRecovery => self.back_up_tail(media, sink),
             LogChoice::Truncate | LogChoice::NoTruncate => {
                 let _in_use = self.session.use_beside(&self.record.name)?;
@@ -131,7 +130,7 @@ impl BackupOperation<'_> {
         Ok(self.session.instance.store(&record)?)
     }
 
-    fn back_up_log(
+    pub(super) fn back_up_log(
         &mut self,
         snapshot: Box<dyn Snapshot>,
         media: MediaRequest,

@@ -11,6 +11,7 @@ mod protection;
 mod rehearse;
 mod repack;
 mod space;
+mod sqlite_log;
 mod writers;
 
 use std::path::PathBuf;
@@ -252,6 +253,7 @@ impl BackupOperation<'_> {
         let mut source = source?;
         if let SourceDatabase::Sqlite { options: how, .. } = &mut source {
             how.after = after;
+            how.spool = options.spool.clone().or(how.spool.take());
             how.frozen = options.is_frozen;
             how.temporary_copy = writers::copy_policy(options, &self.settled, media);
         }

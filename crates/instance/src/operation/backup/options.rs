@@ -47,6 +47,8 @@ pub struct BackupOptions {
     pub is_differential: bool,
     /// Only the log since the last log backup.
     pub log: Option<LogChoice>,
+    /// The spool that has the log of a SQLite file; that of the instance by default.
+    pub spool: Option<PathBuf>,
     /// The media that contain the base of a differential; from the history when empty.
     pub base: Vec<DeviceAddress>,
     /// What to do if the media of the base are missing.
@@ -148,6 +150,7 @@ impl Default for BackupOptions {
             block_bytes: None,
             is_differential: false,
             log: None,
+            spool: None,
             base: Vec::new(),
             missing_base: MissingBase::default(),
             is_copy_only: false,

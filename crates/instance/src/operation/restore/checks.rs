@@ -24,7 +24,16 @@ impl RestoreOperation<'_> {
             return Ok(());
         }
         if set.source_kind != SourceKind::Engine {
-            return Err(table::stop_at_in_simple_recovery("STOPAT").into());
+            // Its LSNs are times.
+            return match (set.wal_position, reader.options.stop) {
+                (Some(_), StopAt::Time(unix_ms))
+                    if unix_ms / 1000 >= u64::from(set.checkpoint_lsn.vlf) =>
+                {
+                    Ok(())
+                }
+                (Some(_), StopAt::Time(_)) => Err(table::stop_too_early().into()),
+                _ => Err(table::stop_at_in_simple_recovery("STOPAT").into()),
+            };
         }
         let description = windlass_source::engine::describe(&set.source_description)?;
         if description.recovery_model() == RecoveryModel::Simple {

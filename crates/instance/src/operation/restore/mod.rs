@@ -274,6 +274,11 @@ impl RestoreOperation<'_> {
         self.check_catalog()?;
         let alone = self.session.use_alone(self.reader.name);
         let _alone = alone.ok_or_else(|| Failure::from(table::exclusive_access()))?;
+        let followed = self
+            .known
+            .as_ref()
+            .map(|known| self.session.without_follower(known));
+        let _followed = followed.transpose()?;
         self.kind.release(self.session, self.reader.name, &files)?;
         let begun = self.kind.begin(&Wanted {
             session: self.session,

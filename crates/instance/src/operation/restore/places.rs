@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::message::table;
 use windlass_catalog::FileRecord;
-use windlass_media::DatabaseFile;
+use windlass_media::{DatabaseFile, SourceKind};
 
 use super::RestoreOperation;
 use super::placing::{Placing, Wish};
@@ -46,7 +46,11 @@ impl RestoreOperation<'_> {
     /// Determines the target of each file.
     pub(super) fn places(&self, own: &[FileRecord]) -> Result<Vec<Placed>, Failure> {
         let mut placed: Vec<Placed> = Vec::new();
-        for file in &self.reader.opened.set.files {
+        let set = &self.reader.opened.set;
+        // The log of a SQLite file is applied, and stays nowhere.
+        let is_placed =
+            |file: &&DatabaseFile| !file.is_log || set.source_kind == SourceKind::Engine;
+        for file in set.files.iter().filter(is_placed) {
             let (path, is_named) = self.place(file, own)?;
             if let Some(first) = placed.iter().find(|other| other.record.path == path) {
                 let claimed = table::file_claimed_twice(

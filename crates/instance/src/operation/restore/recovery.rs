@@ -54,6 +54,8 @@ pub(super) fn run(
         sink.message(table::recovery_rehearsed(path.display()));
         return Ok(RestoreOutcome::Rehearsed);
     }
+    let followed = known.as_ref().map(|known| session.without_follower(known));
+    let _followed = followed.transpose()?;
     session.queries.release(&path);
     let alone = standby::leave(session, name, known.as_ref())?;
     let begun = Instant::now();

@@ -35,7 +35,7 @@ impl Session {
         if let Some(state) = state.filter(|state| !state.is_differential) {
             return Ok(match state.progress {
                 RestoreProgress::Ready => Sequence::Waits(state.set_guid),
-                RestoreProgress::Applying => Sequence::Torn,
+                RestoreProgress::Applying | RestoreProgress::Rolling => Sequence::Torn,
             });
         }
         let pending = engine::pending(&log)?;

@@ -8,7 +8,8 @@ use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
 use windlass_media::{FileMode, SetConfiguration};
 use windlass_source::sqlite::{
-    self, Existing, FileIdentity, RequiredBase, RestoreRequest, SqliteTarget,
+    self, Existing, FileIdentity, LogRestoreRequest, RequiredBase, RestoreRequest, SqliteLogTarget,
+    SqliteTarget,
 };
 
 use super::reader::SetReader;
@@ -24,6 +25,7 @@ impl TargetKind for SqliteFile {
         }
         match reader.opened.set.files.as_slice() {
             [file] if !file.is_log => Ok(()),
+            [data, log] if reader.is_log() && !data.is_log && log.is_log => Ok(()),
             files => Err(table::restore_of_several_files(files.len()).into()),
         }
     }
@@ -63,6 +65,9 @@ impl TargetKind for SqliteFile {
     fn begin(&self, wanted: &Wanted<'_>) -> Result<Begun, Failure> {
         let (reader, options) = (wanted.reader, wanted.reader.options);
         let set = &reader.opened.set;
+        if reader.is_log() {
+            return begin_log(wanted);
+        }
         let file = set.files.first();
         let is_new = wanted.known.is_none() && !reader.is_differential();
         let request = RestoreRequest {
@@ -96,6 +101,32 @@ impl TargetKind for SqliteFile {
     fn origin_of_replaced(&self) -> Origin {
         Origin::Attached
     }
+}
+
+/// Rolls the waiting file forward.
+fn begin_log(wanted: &Wanted<'_>) -> Result<Begun, Failure> {
+    let (reader, options) = (wanted.reader, wanted.reader.options);
+    let set = &reader.opened.set;
+    let target = SqliteLogTarget::begin(LogRestoreRequest {
+        target: path(wanted.files).to_owned(),
+        description: set.source_description.clone(),
+        family_guid: set.family_guid,
+        set_guid: set.set_guid,
+        checkpoint_lsn: set.last_lsn,
+        stop: options.stop,
+        existing: match wanted.known.is_none() && !options.replaces {
+            true => Existing::Refuse,
+            false => Existing::Replace,
+        },
+        protection: reader.opened.protection(wanted.keys),
+        allow_less_protected: options.allows_unencrypted,
+        made_for: wanted.made_for,
+        cancel: wanted.session.cancel_flag(),
+    })?;
+    Ok(Begun {
+        rolled: Some(target.rolled()),
+        target: Box::new(target),
+    })
 }
 
 fn path(files: &[FileRecord]) -> &Path {

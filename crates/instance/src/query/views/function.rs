@@ -13,7 +13,7 @@ use windlass_tsql::ast::Statement;
 use super::storage::storage;
 use crate::engine::OpenDatabases;
 use crate::sessions::Sessions;
-use crate::{DataType, Identity, accelerator, agent};
+use crate::{DataType, Identity, accelerator, agent, followers};
 
 /// Adds them to the catalog's connection of a session.
 pub(super) fn add(
@@ -38,7 +38,7 @@ pub(super) fn add(
     })?;
     let server = Identity::of_instance(folder.as_deref()).server;
     reader.create_scalar_function("windlass_server", 0, constant, move |_| Ok(server.clone()))?;
-    let of_agent = folder.clone();
+    let (of_agent, kept) = (folder.clone(), folder.clone());
     reader.create_scalar_function("windlass_agent", 0, flags, move |_| {
         Ok(of_agent.as_deref().is_some_and(agent::is_running))
     })?;
@@ -61,6 +61,19 @@ pub(super) fn add(
     reader.create_scalar_function("windlass_disk_bytes", 1, flags, |context| {
         let bytes = |file: std::fs::Metadata| i64::try_from(file.blocks().saturating_mul(512)).ok();
         Ok(metadata(context)?.and_then(bytes))
+    })?;
+    let followed = kept.clone();
+    reader.create_scalar_function("windlass_follower", 1, flags, move |context| {
+        let made_for: String = context.get(0)?;
+        let place = followed
+            .as_deref()
+            .map(|folder| folder.join("follow").join(made_for));
+        Ok(place.map(|place| followers::told(&place).to_string()))
+    })?;
+    reader.create_scalar_function("windlass_kept_log", 1, flags, move |context| {
+        let made_for: Option<String> = context.get(0)?;
+        let place = made_for.zip(kept.as_deref());
+        Ok(place.is_some_and(|(made_for, folder)| folder.join("follow").join(made_for).is_dir()))
     })?;
     let own = engines.clone();
     reader.create_scalar_function("windlass_buffers", 0, flags, move |_| Ok(own.buffers()))?;

@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ffi as code};
 use windlass_media::WalPosition;
 
-use super::super::descriptors::FileId;
 use super::super::made::{SideFiles, remove_log_with};
 use super::super::open::{
     connect, depends_on_log, failure, makes_files_for_owner, refuse_emptied, touch,
 };
 use super::super::watched::position_of_file;
-use super::super::{ffi, file_error, sqlite_error};
+use super::super::{ffi, sqlite_error};
 use super::log::Shape;
+use super::still::{Frozen, Names};
 use crate::Error;
 use crate::sqlite::spool::SpoolError;
 
@@ -73,7 +73,11 @@ pub(super) enum Held {
 #[derive(Debug)]
 pub(super) struct Holder {
     path: PathBuf,
-    file: FileId,
+    names: Names,
+    /// The database file, as long as nothing may be copied into it.
+    frozen: Option<Frozen>,
+    /// Whether it was changed while that was so.
+    is_changed: bool,
     /// Has the mark, if there is one.
     marked: Connection,
     /// Takes the next one.
@@ -98,8 +102,6 @@ impl Holder {
             let path = path.to_owned();
             return Err(SpoolError::NotWal { path }.told());
         }
-        let metadata =
-            std::fs::metadata(path).map_err(|error| file_error("examine", path, error))?;
         let side_files = SideFiles::beside(path);
         let open = || {
             let connection = connect(path)?;
@@ -122,11 +124,14 @@ impl Holder {
                 .told()),
             }
         };
+        let (marked, spare) = (open()?, open()?);
         Ok(Self {
             path: path.to_owned(),
-            file: FileId::of(&metadata),
-            marked: open()?,
-            spare: open()?,
+            names: Names::of(path)?,
+            frozen: None,
+            is_changed: false,
+            marked,
+            spare,
             freezer: connect(path)?,
             is_frozen: false,
             held: Held::Nothing,
@@ -140,12 +145,31 @@ impl Holder {
 
     /// Identity of the database file.
     pub(super) fn inode(&self) -> u64 {
-        self.file.inode
+        self.names.inode()
     }
 
-    /// Whether the name leads to another file by now.
+    /// Whether the name of the database, its log or the log's index leads to another file by now.
     pub(super) fn has_moved(&self) -> bool {
-        !std::fs::metadata(&self.path).is_ok_and(|metadata| FileId::of(&metadata) == self.file)
+        self.names.have_moved()
+    }
+
+    /// Whether the database file has changed while nothing could be copied into it: by a program that does not use
+    /// `SQLite`.
+    pub(super) fn is_changed(&mut self) -> bool {
+        let is_unchanged = self.frozen.as_ref().is_none_or(Frozen::is_unchanged);
+        self.is_changed |= !is_unchanged;
+        self.is_changed
+    }
+
+    /// The database file, if nothing may be copied into it.
+    pub(super) fn frozen(&mut self) -> Option<&mut Frozen> {
+        self.frozen.as_mut()
+    }
+
+    /// What was changed is known, and no longer counts.
+    pub(super) fn accept_change(&mut self) {
+        self.is_changed = false;
+        self.frozen = None;
     }
 
     /// The newest commit, and the count of frames that are in the database file; read without a lock. `None`
@@ -169,6 +193,13 @@ impl Holder {
                 None => std::thread::sleep(BETWEEN_TRIES),
             }
         };
+        // Before anything is released that has kept the file as it was.
+        self.is_changed();
+        if tip.position.frame == 0 {
+            self.freeze_file()?;
+        } else {
+            self.frozen = None;
+        }
         std::mem::swap(&mut self.marked, &mut self.spare);
         let is_marked = matches!(self.held, Held::Mark(_));
         self.held = Held::Mark(tip.position.frame);
@@ -229,6 +260,7 @@ impl Holder {
             self.thaw();
             return Ok(false);
         }
+        self.freeze_file()?;
         if matches!(self.held, Held::Mark(_)) {
             self.end(&self.marked)?;
         }
@@ -236,8 +268,17 @@ impl Holder {
         Ok(true)
     }
 
+    fn freeze_file(&mut self) -> Result<(), Error> {
+        if self.frozen.is_none() {
+            self.frozen = Some(Frozen::of(&self.path)?);
+        }
+        Ok(())
+    }
+
     /// Releases everything.
     pub(super) fn let_go(&mut self) -> Result<(), Error> {
+        self.is_changed();
+        self.frozen = None;
         if matches!(self.held, Held::Mark(_)) {
             self.end(&self.marked)?;
         }

@@ -16,6 +16,9 @@ use super::super::wal::{FRAME_HEADER_BYTES, HEADER_BYTES};
 use super::super::{file_error, wal_path};
 use crate::Error;
 
+/// Frames of the log that are compared with the database file.
+const FRAMES_COMPARED: usize = 16;
+
 /// Bytes that are read at a time, if a frame is not longer.
 const READ_BYTES: usize = 256 << 10;
 
@@ -168,6 +171,50 @@ impl Log {
         };
         self.buffer = buffer;
         result.map(|()| chain)
+    }
+
+    /// Whether a database file has the content of the last of the `frames`, as far as these are still there.
+    pub(super) fn is_in(
+        &self,
+        file: &windlass_io::DirectFile,
+        shape: &Shape,
+        frames: std::ops::RangeInclusive<u32>,
+        page_count: u32,
+    ) -> Result<bool, Error> {
+        let frame_bytes = shape.frame_bytes() as usize;
+        let (mut frame, mut page) = (vec![0; frame_bytes], vec![0; shape.page_bytes as usize]);
+        let mut seen = Vec::new();
+        for number in frames.rev().take(FRAMES_COMPARED) {
+            if self.fill(&mut frame, shape.offset(number))? < frame_bytes
+                || frame[8..16] != shape.salt
+            {
+                break;
+            }
+            let index = be32(&frame, 0);
+            // Only the last frame of a page is copied, and none behind the end of the database.
+            if index == 0 || index > page_count || seen.contains(&index) {
+                continue;
+            }
+            seen.push(index);
+            let offset = u64::from(index - 1) * u64::from(shape.page_bytes);
+            let read = file.read_at(&mut page, offset);
+            let count = read.map_err(|error| file_error("read", &self.path, error))?;
+            if count < page.len() || page != frame[FRAME_HEADER_BYTES..] {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the file shows that nothing was ever written behind `frame` in its generation: it ends right there, or has
+    /// another frame there. A file that was cut off does not end with a frame.
+    pub(super) fn shows_end(&self, shape: &Shape, frame: u32) -> Result<bool, Error> {
+        let metadata = self.file.metadata();
+        let length = metadata
+            .map_err(|error| file_error("examine", &self.path, error))?
+            .len();
+        let end = shape.offset(frame.saturating_add(1));
+        Ok(length == end || length >= end + shape.frame_bytes())
     }
 
     /// Reads up to the end of the file.

@@ -12,6 +12,10 @@
 //! | `pace` | when to let go (pure) |
 //! | `changes` | pages since the last moment |
 //! | `reading` | the position in the log, and how it advances |
+//! | `still` | what must not change meanwhile: the names of the files, and a file into which nothing is copied |
+//! | `clock` | changes of the system's clock |
+//! | `cutting` | ends what a log backup holds |
+//! | `away` | leaves the database to a restore for a while |
 //!
 //! Invariants:
 //! 1. The position in the spool advances only over commits that were read with an unbroken chain of checksums, and
@@ -20,13 +24,17 @@
 //! 3. No checkpoint is ever run here, and nothing is written into the database, its log, or (but read marks) its
 //!    -shm.
 
+mod away;
 mod changes;
+mod clock;
+mod cutting;
 mod hold;
 mod log;
 mod pace;
 mod proof;
 mod reading;
 mod status;
+mod still;
 #[cfg(test)]
 mod tests;
 
@@ -36,11 +44,15 @@ use std::time::{Duration, Instant};
 
 pub use status::{FollowStatus, Following};
 
+pub use self::away::SentAway;
+use self::clock::Clock;
+use self::cutting::Request;
+pub(super) use self::cutting::cut;
 use self::proof::Doubt;
 use self::reading::Reading;
 use super::file_error;
 use super::options::SnapshotOptions;
-use super::spool::{self, Gap, SpoolWriter, State, now_us};
+use super::spool::{self, Gap, SpoolError, SpoolWriter, State, now_us};
 use crate::Error;
 
 /// How often the log is looked at while the database is in use; a look costs no system call.
@@ -50,6 +62,8 @@ const IDLE_TICK: Duration = Duration::from_millis(20);
 const IDLE_AFTER: Duration = Duration::from_secs(2);
 /// How often the names and the room are looked at again.
 const LOOK_AROUND: Duration = Duration::from_secs(1);
+/// How often to look whether a log backup or a restore wants something.
+const LOOK_FOR_REQUESTS: Duration = Duration::from_millis(20);
 /// How often the spool says that nothing was committed.
 const SEEN_EVERY: Duration = Duration::from_secs(10);
 
@@ -62,8 +76,32 @@ pub struct FollowOptions {
     pub every: Duration,
     /// Whether each commit becomes such a moment; else only the last one of each interval.
     pub each_commit: bool,
-    /// Bytes of the spool at which the follower stops to spool, and lets go of the log.
+    /// Bytes of the spool at which the follower stops to spool.
     pub spool_bytes_max: Option<u64>,
+    pub when_full: WhenFull,
+}
+
+/// What a follower does when its spool has no room, because of its limit or the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WhenFull {
+    /// Lets go of the log, and captures nothing until there is room: a gap.
+    #[default]
+    Gap,
+    /// Keeps the log from being restarted, so that it grows, until there is room: the disk of the database may fill.
+    Hold,
+}
+
+impl FollowOptions {
+    /// Without a limit, and a moment every second.
+    pub fn within(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            every: Duration::from_secs(1),
+            each_commit: false,
+            spool_bytes_max: None,
+            when_full: WhenFull::Gap,
+        }
+    }
 }
 
 /// A follower of one database.
@@ -76,9 +114,15 @@ pub struct Follower {
     reading: Option<Reading>,
     /// Why it is `None`, and what a gap is called then.
     lost: Option<(Following, Doubt)>,
+    /// Whether the log is held until the spool has room; then nothing is read.
+    is_holding: bool,
+    /// Whether the database is left to a restore.
+    is_away: bool,
+    clock: Clock,
     status: FollowStatus,
     flushed: Instant,
     looked_around: Instant,
+    looked_for_requests: Instant,
     seen: Instant,
 }
 
@@ -98,12 +142,20 @@ impl Follower {
             spool,
             reading: None,
             lost: None,
+            is_holding: false,
+            is_away: false,
+            clock: Clock::read(),
             status: FollowStatus::default(),
             flushed: now,
             looked_around: now,
+            looked_for_requests: now,
             seen: now,
         };
         let state = continued.map(|continued| continued.state);
+        let change = state.and_then(|state| follower.clock.change_since(state.time_us));
+        if let Some(change) = change {
+            follower.spool.clock(change)?;
+        }
         follower.resume(
             holder,
             state.filter(|state| state.inode != 0),
@@ -124,6 +176,11 @@ impl Follower {
             if is_due {
                 report(&self.status());
             }
+            if self.looked_for_requests.elapsed() >= LOOK_FOR_REQUESTS {
+                self.looked_for_requests = Instant::now();
+                self.cut_if_asked()?;
+                self.leave_if_asked()?;
+            }
             let pause = self.reading.as_ref().map_or(IDLE_TICK, |reading| {
                 match reading.idle() > IDLE_AFTER {
                     true => IDLE_TICK,
@@ -133,6 +190,45 @@ impl Follower {
             std::thread::sleep(pause.min(self.options.every));
         }
         self.finish()
+    }
+
+    fn cut_if_asked(&mut self) -> Result<(), Error> {
+        let Some(request) = Request::look(&self.options.folder) else {
+            return Ok(());
+        };
+        // Whoever asked takes what there is; trouble with the spool is told and waited out as always.
+        if let Err(error) = self.cut(request.at_least_us) {
+            self.survive(error)?;
+        }
+        request.answer()
+    }
+
+    fn leave_if_asked(&mut self) -> Result<(), Error> {
+        if self.is_away || !away::is_wanted(&self.options.folder) {
+            return Ok(());
+        }
+        self.step(true)?;
+        if self.lost.is_none() {
+            self.lose((Following::Away, Doubt::OtherLog))?;
+        }
+        self.is_away = true;
+        away::answer(&self.options.folder)
+    }
+
+    /// Makes everything durable that was committed until now, and begins another segment, whose number is returned. The
+    /// time of the state before it is not earlier than `at_least_us`.
+    pub fn cut(&mut self, at_least_us: u64) -> Result<u32, Error> {
+        self.step(true)?;
+        if let Some(reading) = &mut self.reading {
+            reading.seen(&mut self.spool)?;
+        }
+        let state = self.spool.state_written();
+        if state.time_us < at_least_us {
+            // A clock was set back.
+            self.spool.seen(state.position, at_least_us)?;
+        }
+        self.spool.sync()?;
+        self.spool.cut()
     }
 
     /// One look at the log; `is_due` makes what was read durable.
@@ -152,6 +248,9 @@ impl Follower {
     }
 
     fn attempt(&mut self, is_due: bool) -> Result<(), Error> {
+        if self.is_holding {
+            return Ok(());
+        }
         let Some(reading) = &mut self.reading else {
             return Ok(());
         };
@@ -160,10 +259,23 @@ impl Follower {
         if let Err(doubt) = stepped {
             self.gap(doubt)?;
         }
+        if is_due {
+            self.check_spool()?;
+        }
         let Some(reading) = &mut self.reading else {
             return Ok(());
         };
         if is_due || reading.is_long() {
+            // What was read before this look is what the names led to.
+            if reading.has_moved() {
+                return self.lose((Following::NotOpen, Doubt::OtherFile));
+            }
+            if !reading.is_unchanged()? {
+                return self.gap(Doubt::FileChanged);
+            }
+            if let Some(change) = self.clock.change(Clock::read()) {
+                self.spool.clock(change)?;
+            }
             reading.flush(&mut self.spool, &mut self.status)?;
         }
         if self.seen.elapsed() >= SEEN_EVERY {
@@ -187,28 +299,61 @@ impl Follower {
             }
             _ => return Err(error),
         };
-        self.lose(lost)?;
         self.status.last_error = Some(error.to_string());
-        Ok(())
+        if lost.0 == Following::SpoolFull
+            && self.options.when_full == WhenFull::Hold
+            && self.hold()?
+        {
+            return Ok(());
+        }
+        self.lose(lost)
+    }
+
+    /// Keeps the log from being restarted, and goes back to what is durable; whether that is possible.
+    fn hold(&mut self) -> Result<bool, Error> {
+        self.spool.rollback()?;
+        let durable = self.spool.state().position;
+        let Some(reading) = &mut self.reading else {
+            return Ok(false);
+        };
+        self.is_holding = reading.rewind(durable)?;
+        Ok(self.is_holding)
     }
 
     fn lose(&mut self, lost: (Following, Doubt)) -> Result<(), Error> {
         // Releases all locks: the application is not held up by a follower that does not follow.
         self.reading = None;
         self.lost = Some(lost);
+        self.is_holding = false;
         self.spool.rollback()
+    }
+
+    /// Nothing is written behind an end that somebody has cut off, or into a file that has no name.
+    fn check_spool(&self) -> Result<(), Error> {
+        if self.spool.is_gone() {
+            let folder = self.options.folder.clone();
+            return Err(SpoolError::Gone { folder }.told());
+        }
+        Ok(())
     }
 
     /// Once a second: whether the name still leads to the database, and whether what was lost has come back.
     fn look_around(&mut self) -> Result<(), Error> {
+        self.check_spool()?;
+        if self.is_away {
+            self.is_away = away::is_wanted(&self.options.folder);
+            if self.is_away {
+                return Ok(());
+            }
+        }
+        if self.is_holding && self.spool.has_room()? {
+            // If there is still none, it is held again.
+            self.is_holding = false;
+            self.status.last_error = None;
+        }
         let has_moved = self.reading.as_ref().is_some_and(Reading::has_moved);
         if has_moved {
-            if let Some(reading) = &mut self.reading {
-                let flushed = reading.flush(&mut self.spool, &mut self.status);
-                if let Err(error) = flushed {
-                    return self.survive(error);
-                }
-            }
+            // What was read since the last moment may be of files that nobody else has any more.
             self.lose((Following::NotOpen, Doubt::OtherFile))?;
         }
         let Some((_, doubt)) = self.lost else {
@@ -279,7 +424,7 @@ impl Follower {
             return Ok(());
         };
         // What was read for certain still counts.
-        match reading.is_open() {
+        match reading.is_open() || doubt == Doubt::FileChanged {
             true => self.spool.rollback()?,
             false => reading.flush(&mut self.spool, &mut self.status)?,
         }
@@ -287,7 +432,8 @@ impl Follower {
         let to = reading.forget()?;
         let gap = Gap {
             from_us: state.time_us,
-            to_us: now_us().max(state.time_us),
+            // Later than what is before it, whatever the clock says: LSNs are made of these times.
+            to_us: now_us().max(state.time_us.saturating_add(1)),
             from: state.position,
             to,
             inode: reading.inode(),
@@ -296,6 +442,7 @@ impl Follower {
         self.spool.gap(&gap)?;
         self.spool.sync()?;
         self.status.gaps += 1;
+        self.status.last_gap_us = gap.to_us;
         self.status.last_gap = Some(gap.reason);
         Ok(())
     }
@@ -303,6 +450,7 @@ impl Follower {
     /// Makes everything durable that was committed until now, and lets go.
     pub fn finish(&mut self) -> Result<FollowStatus, Error> {
         self.step(true)?;
+        self.check_spool()?;
         let status = self.status();
         if let Some(reading) = &mut self.reading {
             reading.seen(&mut self.spool)?;
@@ -319,7 +467,9 @@ impl Follower {
         status.spool_bytes = self.spool.bytes();
         status.commit_number = state.commit_number;
         status.time_us = state.time_us;
+        status.cpu_us = windlass_io::processor::thread_time().as_micros() as u64;
         status.following = match (&self.reading, &self.lost) {
+            (Some(_), _) if self.is_holding => Following::Held,
             (Some(reading), _) => reading.following(),
             (None, Some((following, _))) => *following,
             (None, None) => Following::NotOpen,

@@ -13,6 +13,10 @@
 //!    new ones have been written over them; each continues the chain of checksums from the position on. If exactly
 //!    as many commits are found there as are missing, they are these.
 //!
+//! 5. The counter restarts when the index is recovered, which needs a moment in which nobody has the log open (or a
+//!    writer that dies while it writes the header). So if the follower did not run (`Cover::Absent`), the counter alone
+//!    proves nothing: the tail must be there, and the file must show where it ends.
+//!
 //! A log whose index was recovered meanwhile has another counter; a tail that was cut off (TRUNCATE, a
 //! `journal_size_limit`) or overwritten has too few commits; frames of a commit that failed have one too many. All
 //! that is a doubt, and a doubt is a gap.
@@ -47,8 +51,10 @@ pub(super) enum Doubt {
     TailLong,
     #[error("commits repeat frames, and cannot be counted")]
     Repeats,
-    #[error("the name leads to another file")]
+    #[error("the name of the database, its log or the log's index leads to another file")]
     OtherFile,
+    #[error("the database file was changed by a program that does not use SQLite's locks")]
+    FileChanged,
     #[error("the spool was full")]
     SpoolFull,
 }
@@ -58,8 +64,10 @@ pub(super) enum Doubt {
 pub(super) enum Cover {
     /// A lock, all the time.
     Lock,
-    /// Nothing, at least for a moment.
+    /// Nothing for a moment; but the index of the log stayed open, so that its counter of commits went on.
     None,
+    /// Nothing, and nobody knows whether the index was recovered meanwhile, which restarts the counter.
+    Absent,
 }
 
 /// Frames of the old generation behind the position.
@@ -145,7 +153,7 @@ pub(super) fn prove(
     tip: &Tip,
     cover: Cover,
 ) -> Result<Result<Tail, Doubt>, Error> {
-    if cover == Cover::None && !is_next(position, tip) {
+    if cover != Cover::Lock && !is_next(position, tip) {
         return Ok(Err(Doubt::OtherLog));
     }
     let shape = tip.shape();
@@ -166,7 +174,7 @@ pub(super) fn prove(
     let Some(missing) = u32::try_from(difference).ok() else {
         return Ok(Err(Doubt::Count { difference }));
     };
-    tail(log, position, &shape, missing, &mut counter)
+    tail(log, position, &shape, missing, cover, &mut counter)
 }
 
 fn is_next(position: &WalPosition, tip: &Tip) -> bool {
@@ -207,6 +215,7 @@ fn tail(
     position: &WalPosition,
     new: &Shape,
     missing: u32,
+    cover: Cover,
     counter: &mut Counter,
 ) -> Result<Result<Tail, Doubt>, Error> {
     let shape = Shape {
@@ -216,15 +225,20 @@ fn tail(
     let mut tail = Tail::default();
     match log.resume(position, &shape)? {
         // Overwritten, but nothing was committed behind it.
-        None if missing == 0 => {}
+        None if missing == 0 && cover == Cover::None => {}
         None => return Ok(Err(Doubt::TailLost)),
         Some(chain) => {
             counter.last = None;
-            log.frames(&shape, chain, u32::MAX, &mut |frame| {
+            let end = log.frames(&shape, chain, u32::MAX, &mut |frame| {
                 counter.count(&frame);
                 tail.push(&frame);
                 Ok(tail.commits <= missing && tail.content.len() < TAIL_BYTES_MAX)
             })?;
+            // A counter that restarted might have the same difference, so the file itself must show that the tail ends
+            // there, and was not cut off.
+            if cover == Cover::Absent && !log.shows_end(&shape, end.frame)? {
+                return Ok(Err(Doubt::TailLost));
+            }
         }
     }
     tail.cut();

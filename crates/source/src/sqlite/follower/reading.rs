@@ -39,6 +39,8 @@ pub(super) struct Reading {
     /// When the newest commit was read, at the latest; microseconds since 1970.
     read_us: u64,
     newest: Tip,
+    /// The state that nothing is known before: what a file is that does not have the frames up to there, does not matter.
+    begun_at: WalPosition,
 }
 
 impl Reading {
@@ -58,6 +60,7 @@ impl Reading {
             pace: Pace::new(Instant::now()),
             read_us: now_us(),
             newest,
+            begun_at: newest.position,
         })
     }
 
@@ -68,14 +71,16 @@ impl Reading {
         each_commit: bool,
     ) -> Result<Proven, Error> {
         let tip = self.newest;
-        self.advance(&tip, Cover::None, spool, each_commit)
+        self.advance(&tip, Cover::Absent, spool, each_commit)
     }
 
     /// Gives up what was read and not written; continues at the newest commit, which is held from here on.
     pub(super) fn forget(&mut self) -> Result<WalPosition, Error> {
+        self.holder.accept_change();
         let tip = self.holder.mark()?;
         self.newest = tip;
         self.position = tip.position;
+        self.begun_at = tip.position;
         self.changes = Changes::since(tip.position);
         self.pace.failed();
         self.read_us = now_us();
@@ -166,7 +171,9 @@ impl Reading {
         let mark = match self.holder.held() {
             Held::Mark(mark) if tip.position.salt == self.position.salt => mark,
             // A mark with frames keeps the log from being restarted. If it was, the lock was lost.
-            Held::Mark(1..) | Held::Nothing => return self.renew(Cover::None, spool, each_commit),
+            Held::Mark(1..) | Held::Nothing => {
+                return self.renew(Cover::Absent, spool, each_commit);
+            }
             Held::Zero if tip.position.is_same_state(&self.position) => {
                 self.read_us = now_us();
                 return Ok(Ok(()));
@@ -194,7 +201,9 @@ impl Reading {
             Advice::Renew => self.renew(Cover::Lock, spool, each_commit),
             Advice::Zero => {
                 let position = self.position;
-                self.holder.zero(&position)?;
+                if self.holder.zero(&position)? && !self.is_copied()? {
+                    return Ok(Err(Doubt::FileChanged));
+                }
                 Ok(Ok(()))
             }
             Advice::LetGo => self.let_go(spool, each_commit, status),
@@ -209,8 +218,39 @@ impl Reading {
         each_commit: bool,
     ) -> Result<Proven, Error> {
         let tip = self.holder.mark()?;
+        if self.holder.is_changed() {
+            return Ok(Err(Doubt::FileChanged));
+        }
         self.newest = tip;
         self.advance(&tip, cover, spool, each_commit)
+    }
+
+    /// Whether the database file is as it was when nothing could be copied into it any more.
+    pub(super) fn is_unchanged(&mut self) -> Result<bool, Error> {
+        if self.holder.is_changed() {
+            return Ok(false);
+        }
+        match self.holder.frozen().is_some_and(|frozen| frozen.is_due()) {
+            true => self.is_copied(),
+            false => Ok(true),
+        }
+    }
+
+    /// Whether the file has the last frames of the log, all of which are copied. So it is not one that was put in the
+    /// place of the database after they were.
+    fn is_copied(&mut self) -> Result<bool, Error> {
+        let (shape, last) = (self.newest.shape(), self.newest.position.frame);
+        let page_count = self.newest.page_count;
+        let Some(frozen) = self.holder.frozen() else {
+            return Ok(true);
+        };
+        let known = self.begun_at.salt == shape.salt;
+        let first = if known { self.begun_at.frame + 1 } else { 1 };
+        let is_copied = (self.log).is_in(frozen.file(), &shape, first..=last, page_count)?;
+        frozen.is_looked_at();
+        // Frames that are being overwritten say nothing: the log was restarted meanwhile.
+        let is_same = |(tip, _): (Tip, u32)| tip.position.salt == shape.salt;
+        Ok(is_copied || !self.holder.look().is_some_and(is_same))
     }
 
     /// Holds nothing until the log was restarted, or all of it is in the database, or nothing happens.
@@ -237,6 +277,8 @@ impl Reading {
         status.let_goes += 1;
         let begun = Instant::now();
         let mut copied = None;
+        // Whether the index may have been recovered: a writer that dies leaves a header that cannot be read.
+        let mut cover = Cover::None;
         while begun.elapsed() < WINDOW {
             match self.holder.look() {
                 Some((tip, _)) if tip.position.salt != salt => break,
@@ -244,16 +286,21 @@ impl Reading {
                     copied = Some(tip);
                     break;
                 }
-                _ => std::thread::sleep(WINDOW_LOOK),
+                Some(_) => {}
+                None => cover = Cover::Absent,
             }
+            std::thread::sleep(WINDOW_LOOK);
         }
         let proven = match copied {
             // The restart may come under lock 0.
             Some(tip) if self.holder.zero(&tip.position)? => {
                 self.newest = tip;
-                self.advance(&tip, Cover::None, spool, each_commit)?
+                match self.is_copied()? {
+                    true => self.advance(&tip, cover, spool, each_commit)?,
+                    false => Err(Doubt::FileChanged),
+                }
             }
-            _ => self.renew(Cover::None, spool, each_commit)?,
+            _ => self.renew(cover, spool, each_commit)?,
         };
         if proven.is_ok() {
             status.proofs += 1;
@@ -361,6 +408,23 @@ impl Reading {
         Ok(Ok(()))
     }
 
+    /// Gives up what was read behind `position`, to read it again: under a mark in the generation of the position, where
+    /// all of it stays. Whether that is so.
+    pub(super) fn rewind(&mut self, position: WalPosition) -> Result<bool, Error> {
+        let is_marked = matches!(self.holder.held(), Held::Mark(_));
+        let tip = match is_marked {
+            true => self.newest,
+            false => self.holder.mark()?,
+        };
+        self.newest = tip;
+        if position.is_before_all() || tip.position.salt != position.salt {
+            return Ok(false);
+        }
+        self.position = position;
+        self.changes = Changes::since(position);
+        Ok(true)
+    }
+
     /// Makes what was read durable, as one moment.
     pub(super) fn flush(
         &mut self,
@@ -392,7 +456,9 @@ impl Reading {
             false => tip.position.is_same_state(&spooled),
         };
         let newest = self.holder.look().map(|(tip, _)| tip);
-        let is_held = self.holder.held() != Held::Nothing;
+        let is_held = self.holder.held() != Held::Nothing
+            && !self.holder.has_moved()
+            && !self.holder.is_changed();
         if is_held && self.changes.is_empty() && newest.as_ref().is_some_and(is_all) {
             let time_us = before.max(spool.state().time_us);
             spool.seen(self.position, time_us)?;

@@ -11,8 +11,12 @@ pub enum Following {
     Zero,
     /// Nothing: the log is about to be restarted.
     LetGo,
+    /// A read mark, because the spool has no room: the log grows.
+    Held,
     /// Nothing: the spool has no room.
     SpoolFull,
+    /// Nothing: the database is left to a restore.
+    Away,
     /// Nothing: the database cannot be opened.
     #[default]
     NotOpen,
@@ -24,7 +28,9 @@ impl fmt::Display for Following {
             Self::Mark => "mark",
             Self::Zero => "zero",
             Self::LetGo => "let go",
+            Self::Held => "held, spool full",
             Self::SpoolFull => "spool full",
+            Self::Away => "away",
             Self::NotOpen => "not open",
         })
     }
@@ -49,6 +55,8 @@ pub struct FollowStatus {
     /// How often not.
     pub gaps: u64,
     pub last_gap: Option<String>,
+    /// When the last of them ended; in microseconds since 1970, UTC.
+    pub last_gap_us: u64,
     /// Why the database is not followed right now.
     pub last_error: Option<String>,
     /// Bytes of the log that are not in the spool yet.
@@ -58,4 +66,6 @@ pub struct FollowStatus {
     /// Bytes of frames in the log.
     pub log_bytes: u64,
     pub spool_bytes: u64,
+    /// Processor time of the calling thread, in microseconds: of the follower, if it has a thread of its own.
+    pub cpu_us: u64,
 }

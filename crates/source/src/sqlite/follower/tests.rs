@@ -306,3 +306,154 @@ fn a_log_that_lost_its_end_is_a_doubt() {
         Err(Doubt::Broken { frame: later.frame })
     );
 }
+
+#[test]
+fn without_a_lock_a_counter_that_may_have_restarted_proves_nothing() {
+    // Nothing was committed behind the position, and its frame is overwritten.
+    let overwritten = || {
+        let mut scene = Scene::new();
+        scene.let_go();
+        checkpoint(&scene.application, "PASSIVE");
+        write(&scene.application, 30);
+        scene
+    };
+    assert_eq!(overwritten().hold_again(), Ok(()), "the counter went on");
+    let mut scene = overwritten();
+    let resumed = scene.reading.renew(Cover::Absent, &mut scene.spool, false);
+    assert_eq!(resumed.unwrap(), Err(Doubt::TailLost));
+    // The end of the old log is there, and the file shows that it is the end.
+    let mut scene = Scene::new();
+    write(&scene.application, 20);
+    scene.let_go();
+    write(&scene.application, 2);
+    checkpoint(&scene.application, "PASSIVE");
+    write(&scene.application, 3);
+    let resumed = scene.reading.renew(Cover::Absent, &mut scene.spool, false);
+    assert_eq!(resumed.unwrap(), Ok(()));
+    assert_eq!(scene.commits(), 25);
+    // It was cut off in the middle of a frame.
+    let mut scene = Scene::new();
+    write(&scene.application, 20);
+    scene.let_go();
+    write(&scene.application, 2);
+    checkpoint(&scene.application, "PASSIVE");
+    write(&scene.application, 1);
+    let log = std::fs::OpenOptions::new()
+        .write(true)
+        .open(scene.path.with_extension("db-wal"))
+        .unwrap();
+    let length = log.metadata().unwrap().len();
+    log.set_len(length - 100).unwrap();
+    let resumed = scene.reading.renew(Cover::Absent, &mut scene.spool, false);
+    assert_eq!(resumed.unwrap(), Err(Doubt::TailLost));
+}
+
+/// A follower with a spool, and an application in WAL mode.
+fn followed() -> (tempfile::TempDir, PathBuf, Connection, Follower) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let application = application(&path);
+    write(&application, 5);
+    let options = FollowOptions::within(folder.path().join("spool"));
+    let mut follower = Follower::begin(&path, &options).unwrap();
+    follower.step(true).unwrap();
+    (folder, path, application, follower)
+}
+
+fn ends(folder: &Path) -> (u64, Vec<String>) {
+    let (listed, _) = spool::list(&folder.join("spool")).unwrap();
+    let mut gaps = Vec::new();
+    let mut to = 0;
+    for one in listed {
+        match one {
+            spool::Listed::Range { to_us, .. } => to = to_us,
+            spool::Listed::Gap { reason, .. } => gaps.push(reason),
+        }
+    }
+    (to, gaps)
+}
+
+#[test]
+fn files_that_have_lost_their_names_are_not_followed() {
+    for suffix in ["-wal", "-shm"] {
+        let (folder, path, application, mut follower) = followed();
+        write(&application, 1);
+        follower.step(true).unwrap();
+        let (before, _) = ends(folder.path());
+        std::fs::remove_file(super::super::beside(&path, suffix)).unwrap();
+        write(&application, 1);
+        follower.step(true).unwrap();
+        assert_eq!(follower.status().following, Following::NotOpen, "{suffix}");
+        assert_eq!(
+            ends(folder.path()).0,
+            before,
+            "{suffix}: nothing is known of later times"
+        );
+        follower.finish().unwrap();
+        assert_eq!(ends(folder.path()).0, before, "{suffix}");
+    }
+}
+
+#[test]
+fn a_file_that_was_overwritten_while_the_log_was_copied_makes_a_gap() {
+    for mode in ["PASSIVE", "TRUNCATE"] {
+        let (folder, path, application, mut follower) = followed();
+        let old = std::fs::read(&path).unwrap();
+        write(&application, 3);
+        follower.step(true).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        follower.step(true).unwrap();
+        checkpoint(&application, "PASSIVE");
+        follower.step(true).unwrap();
+        checkpoint(&application, mode);
+        follower.step(true).unwrap();
+        assert_eq!(ends(folder.path()).1, [""; 0], "{mode}");
+        std::fs::write(&path, &old).unwrap();
+        follower.step(true).unwrap();
+        let reason = Doubt::FileChanged.to_string();
+        assert_eq!(ends(folder.path()).1, [reason.clone()], "{mode}");
+        for _ in 0..5 {
+            follower.step(true).unwrap();
+        }
+        assert_eq!(ends(folder.path()).1, [reason], "{mode}: one gap");
+    }
+}
+
+#[test]
+fn a_file_that_was_overwritten_before_it_was_held_makes_a_gap() {
+    let (folder, path, application, mut follower) = followed();
+    let old = std::fs::read(&path).unwrap();
+    write(&application, 3);
+    follower.step(true).unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    follower.step(true).unwrap();
+    checkpoint(&application, "PASSIVE");
+    std::fs::write(&path, &old).unwrap();
+    follower.step(true).unwrap();
+    assert_eq!(ends(folder.path()).1.len(), 1);
+}
+
+#[test]
+fn a_spool_that_is_gone_ends_the_follower_with_an_error() {
+    for what in ["folder", "segment", "end"] {
+        let (folder, _path, application, mut follower) = followed();
+        let spool = folder.path().join("spool");
+        let segment = spool.join("00000001.wspool");
+        match what {
+            "folder" => std::fs::rename(&spool, folder.path().join("other")).unwrap(),
+            "segment" => std::fs::remove_file(&segment).unwrap(),
+            _ => std::fs::OpenOptions::new()
+                .write(true)
+                .open(&segment)
+                .unwrap()
+                .set_len(100)
+                .unwrap(),
+        }
+        write(&application, 1);
+        let ended = follower.finish();
+        assert!(
+            matches!(ended, Err(Error::Spool(SpoolError::Gone { .. }))),
+            "{what}: {ended:?}"
+        );
+    }
+}

@@ -67,7 +67,7 @@ pub fn forward(request: &ForwardRequest) -> Result<Reach, Error> {
     Ok(reach)
 }
 
-fn position_of(state: &RestoringState) -> Result<WalPosition, Error> {
+pub(super) fn position_of(state: &RestoringState) -> Result<WalPosition, Error> {
     if state.wal_position.is_empty() {
         let reason = "the database was not in WAL mode, or its log was empty, or an earlier version made the backup";
         return Err(SpoolError::NoPosition { reason }.told());
@@ -114,16 +114,16 @@ fn apply(
 }
 
 /// Writes pages into the staging file.
-struct Applier<'a> {
-    records: Records,
-    staging: &'a StagingFile,
+pub(super) struct Applier<'a> {
+    pub(super) records: Records,
+    pub(super) staging: &'a StagingFile,
     /// Length of the staging file.
-    size_bytes: &'a mut u64,
-    cancel: &'a AtomicBool,
+    pub(super) size_bytes: &'a mut u64,
+    pub(super) cancel: &'a AtomicBool,
 }
 
 impl Applier<'_> {
-    fn run(&mut self, reach: &Reach) -> Result<(), Error> {
+    pub(super) fn run(&mut self, reach: &Reach) -> Result<(), Error> {
         let Some((first, last)) = reach.records else {
             return Ok(());
         };
@@ -141,7 +141,7 @@ impl Applier<'_> {
                 Kind::Moment => {
                     let moment = self.records.moment(&found)?;
                     let first = begun.take().unwrap_or(found);
-                    let count = self.pages(&first)?;
+                    let count = self.pages(&first, moment.page_count)?;
                     if count != moment.records {
                         return Err(self.records.damaged_at(&found, "a moment has lost pages"));
                     }
@@ -151,7 +151,7 @@ impl Applier<'_> {
                         return Ok(());
                     }
                 }
-                Kind::Segment | Kind::Start | Kind::Gap | Kind::Seen => begun = None,
+                Kind::Segment | Kind::Start | Kind::Gap | Kind::Seen | Kind::Clock => begun = None,
             }
         }
         Err(self.records.damaged_at(&last, "it is not there any more"))
@@ -159,7 +159,7 @@ impl Applier<'_> {
 
     /// Writes the pages from `first` up to the moment behind them; the number of records. The walk is behind that
     /// moment then.
-    fn pages(&mut self, first: &spool::Found) -> Result<u32, Error> {
+    fn pages(&mut self, first: &spool::Found, page_count: u32) -> Result<u32, Error> {
         self.records.go_back(first)?;
         let mut count = 0;
         while let Some(found) = self.records.next()? {
@@ -170,7 +170,8 @@ impl Applier<'_> {
             let staging = self.staging;
             let mut size_bytes = *self.size_bytes;
             let body = self.records.body(&found)?;
-            let written = Pages::parse(body).map(|pages| write(&pages, staging, &mut size_bytes));
+            let written =
+                Pages::parse(body).map(|pages| write(&pages, page_count, staging, &mut size_bytes));
             *self.size_bytes = size_bytes;
             match written {
                 Some(written) => written?,
@@ -189,10 +190,16 @@ impl Applier<'_> {
     }
 }
 
-fn write(pages: &Pages<'_>, staging: &StagingFile, size_bytes: &mut u64) -> Result<(), Error> {
+/// Writes the pages that the moment has; a later commit of it may have cut off others.
+fn write(
+    pages: &Pages<'_>,
+    page_count: u32,
+    staging: &StagingFile,
+    size_bytes: &mut u64,
+) -> Result<(), Error> {
     let page_bytes = u64::from(pages.page_bytes);
     for (number, content) in pages.each() {
-        let Some(index) = number.checked_sub(1) else {
+        let Some(index) = number.checked_sub(1).filter(|_| number <= page_count) else {
             continue;
         };
         let offset = u64::from(index) * page_bytes;

@@ -26,12 +26,14 @@
 //! which backup set was restored last. A differential marks the state as *applying* before its
 //! first byte: if it is interrupted, the staging file is neither the base nor the differential, and
 //! the sequence must start again. A differential that is refused before that leaves the sequence
-//! unchanged.
+//! unchanged. A log marks the state as *rolling*: it can be applied again (`log_target`).
 
 mod content;
 mod existing;
 mod fault;
 mod forward;
+mod log_target;
+mod log_verify;
 mod request;
 mod staging_file;
 mod state;
@@ -49,6 +51,7 @@ use windlass_io::{directory, own};
 
 use existing::ExistingTarget;
 pub use forward::{ForwardRequest, forward, forward_reach};
+pub use log_target::{LogRestoreRequest, SqliteLogTarget};
 pub use request::{Existing, RequiredBase, RestoreRequest};
 use staging_file::{Claim, StagingFile};
 pub use state::{RestoreProgress, RestoringState};
@@ -230,6 +233,8 @@ fn state_of(
         made_for: request.made_for.unwrap_or(Guid::NIL),
         wal_position: (request.wal_position)
             .map_or_else(String::new, |position| position.to_string()),
+        rolling_us: 0,
+        reached_us: 0,
         progress: RestoreProgress::Applying,
     }
 }

@@ -90,15 +90,24 @@ pub(super) struct StagingFile {
 impl StagingFile {
     /// Opens the staging file left by a restore WITH NORECOVERY.
     pub(super) fn reopen(target: &Path, size_bytes: u64) -> Result<Self, Error> {
+        let staging = Self::reopen_any(target)?;
+        staging.check_length(size_bytes)?;
+        Ok(staging)
+    }
+
+    /// The same in whatever length an interrupted log has left it.
+    pub(super) fn reopen_any(target: &Path) -> Result<Self, Error> {
         let path = staging_path(target);
         let file = own::reclaim(&path).map_err(|error| held_error("open", target, &path, error))?;
-        let staging = Self {
+        Ok(Self {
             target: target.to_owned(),
             path,
             file,
-        };
-        staging.check_length(size_bytes)?;
-        Ok(staging)
+        })
+    }
+
+    pub(super) fn bytes(&self) -> Result<u64, Error> {
+        (self.file.len()).map_err(|error| file_error("examine", &self.path, error))
     }
 
     /// Changes the length, with new bytes zero, and reserves their space.
@@ -140,10 +149,7 @@ impl StagingFile {
     }
 
     fn check_length(&self, expected: u64) -> Result<(), Error> {
-        let found = self
-            .file
-            .len()
-            .map_err(|error| file_error("examine", &self.path, error))?;
+        let found = self.bytes()?;
         if found == expected {
             Ok(())
         } else {

@@ -23,6 +23,8 @@ const STATE_BYTES_MAX: u64 = 1 << 20;
 pub enum RestoreProgress {
     /// A differential is being applied, or was when the restore was killed.
     Applying,
+    /// A log backup may have been applied in part: it can be applied again, up to the same point or further.
+    Rolling,
     /// The staging file contains the whole backup set.
     Ready,
 }
@@ -56,7 +58,21 @@ pub struct RestoringState {
     /// Where the content is in the history of the write-ahead log; empty if that is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub wal_position: String,
+    /// The time up to which a log is being applied, in microseconds since 1970, UTC; 0 if none is.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rolling_us: u64,
+    /// The time of the content, as far as logs have been applied; 0 before the first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reached_us: u64,
     pub progress: RestoreProgress,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde wants"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Serialize, Deserialize)]
@@ -157,6 +173,15 @@ pub(super) fn read_ready(target: &Path) -> Result<RestoringState, Error> {
     match state.progress {
         RestoreProgress::Ready => Ok(state),
         RestoreProgress::Applying => Err(Error::RestoreInterrupted { path: path() }),
+        RestoreProgress::Rolling => Err(Error::RollInterrupted { path: path() }),
+    }
+}
+
+/// The state of a sequence that a log can continue, also one that was interrupted.
+pub(super) fn read_for_log(target: &Path) -> Result<RestoringState, Error> {
+    match read(target)? {
+        Some(state) if state.progress == RestoreProgress::Rolling => Ok(state),
+        _ => read_ready(target),
     }
 }
 
@@ -188,6 +213,8 @@ mod tests {
             as_is: false,
             made_for: Guid::random(),
             wal_position: String::new(),
+            rolling_us: 0,
+            reached_us: 0,
             progress: RestoreProgress::Ready,
         }
     }

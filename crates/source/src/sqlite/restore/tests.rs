@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use windlass_base::{Guid, Lsn};
 
 use super::*;
-use crate::sqlite::{FollowOptions, Follower, SnapshotOptions, SqliteSnapshot, Stop};
+use crate::sqlite::{FollowOptions, Follower, SnapshotOptions, SqliteSnapshot, Stop, WhenFull};
 use crate::{Recovery, Snapshot};
 
 const FOLDER: &str = "WINDLASS_TEST_FOLDER";
@@ -109,6 +109,7 @@ fn prepare_spool(folder: &Path) {
         every: std::time::Duration::from_secs(1),
         each_commit: false,
         spool_bytes_max: None,
+        when_full: WhenFull::Gap,
     };
     let mut follower = Follower::begin(&path, &options).unwrap();
     let snapshot = SqliteSnapshot::open(&path, &SnapshotOptions::default()).unwrap();

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use windlass_base::Lsn;
 use windlass_media::WalPosition;
 
 use crate::Error;
@@ -30,6 +31,8 @@ pub enum SpoolError {
         found: String,
         expected: String,
     },
+    #[error("the follower of '{}' does not answer; is it stopped?", folder.display())]
+    NoAnswer { folder: PathBuf },
     #[error("'{}' has no spool of a follower", folder.display())]
     Empty { folder: PathBuf },
     #[error("'{}' was written in version {found} of the spool's format; this program knows {known}", path.display())]
@@ -69,6 +72,25 @@ pub enum SpoolError {
         before: String,
         after: String,
     },
+    #[error(
+        "the spool in '{}', or the segment that is written, was removed, replaced or cut off; what was in it since the \
+         last log backup is lost", folder.display()
+    )]
+    Gone { folder: PathBuf },
+    #[error(
+        "the log of a SQLite database has no marks and no LSNs to stop at; stop at a time (STOPAT)"
+    )]
+    NoMarks,
+    #[error("the backup set does not describe its log in a form that this version knows")]
+    NotDescribed,
+    #[error(
+        "the log in this backup set is of another database than the one that is being restored"
+    )]
+    OtherHistory,
+    #[error("the log begins at LSN {first}, and the database has the state of LSN {needed}")]
+    TooRecent { first: Lsn, needed: Lsn },
+    #[error("the log ends at LSN {last}, and the database has the state of LSN {needed}")]
+    TooEarly { last: Lsn, needed: Lsn },
     #[error("cannot compress or expand pages: {0}")]
     Codec(windlass_codec::Error),
 }

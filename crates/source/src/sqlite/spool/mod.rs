@@ -8,6 +8,8 @@
 //! | `writer` | appends records and makes them durable, within a limit |
 //! | `reader` | walks the records of all segments, in order |
 //! | `range` | which moments can be restored onto a backup, and which not |
+//! | `slice` | what a log backup holds |
+//! | `order` | the order of backups and log backups of one database |
 //!
 //! Invariants:
 //! 1. A record is read only if its own checksum is right and it names the checksum of the record before it: no
@@ -16,19 +18,29 @@
 //! 3. What was synced is never changed.
 
 mod error;
+mod fuzzing;
+mod order;
 mod range;
 mod reader;
 mod record;
+mod slice;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 pub use error::SpoolError;
-pub(super) use range::find;
+pub use fuzzing::fuzz_spool;
+pub use order::Order;
+pub use order::lsn_of as lsn_of_time;
+pub(super) use order::{lsn_of, time_behind};
 pub use range::{Listed, Reach, Stop, list};
-pub(super) use reader::{Found, Records};
-pub(super) use record::{Commit, Gap, Kind, Moment, Pages, Span, State};
-pub(super) use writer::{SpoolWriter, is_full};
+pub(super) use range::{find, find_in};
+pub(super) use reader::{Found, Records, last_segment};
+pub(super) use record::{ClockChange, Commit, Gap, Kind, Moment, Pages, Span, State};
+pub use slice::Slice;
+pub(super) use slice::{SliceReader, slices};
+pub(super) use writer::{SpoolWriter, has_follower, is_full};
+pub use writer::{has_follower as is_followed, remove as remove_spool};
 
 /// Version of the format.
 const VERSION: u16 = 1;

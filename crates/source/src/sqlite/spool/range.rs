@@ -12,7 +12,7 @@ use windlass_media::WalPosition;
 
 use super::SpoolError;
 use super::reader::{Found, Records};
-use super::record::{Gap, Kind, Moment};
+use super::record::{ClockChange, Gap, Kind, Moment};
 use crate::Error;
 
 /// How many ranges a message names.
@@ -115,7 +115,8 @@ impl Listing {
             Kind::Moment => {
                 let moment = records.moment(found)?;
                 if self.open.is_none() {
-                    self.begin(moment.time_us, moment.commit_number - moment.commits());
+                    let before = moment.commit_number.saturating_sub(moment.commits());
+                    self.begin(moment.time_us, before);
                 }
                 if let Some((_, to, _, last, moments)) = &mut self.open {
                     (*to, *last) = (moment.time_us, moment.commit_number);
@@ -139,14 +140,14 @@ impl Listing {
                 });
                 self.begin(gap.to_us, commits);
             }
-            Kind::Pages => {}
+            Kind::Pages | Kind::Clock => {}
         }
         Ok(())
     }
 
     fn begin(&mut self, time_us: u64, commits: u64) {
         self.close();
-        self.open = Some((time_us, time_us, commits + 1, commits, 0));
+        self.open = Some((time_us, time_us, commits.saturating_add(1), commits, 0));
     }
 
     fn close(&mut self) {
@@ -173,7 +174,16 @@ pub(in crate::sqlite) fn find(
     base: &WalPosition,
     stop: Stop,
 ) -> Result<Reach, Error> {
-    let mut records = Records::open(folder)?;
+    find_in(&mut Records::open(folder)?, folder, base, stop)
+}
+
+/// The same in records that are walked from their beginning; messages name `folder`.
+pub(in crate::sqlite) fn find_in(
+    records: &mut Records,
+    folder: &Path,
+    base: &WalPosition,
+    stop: Stop,
+) -> Result<Reach, Error> {
     let mut search = Search {
         base: *base,
         stop,
@@ -183,14 +193,15 @@ pub(in crate::sqlite) fn find(
         best: None,
         seen_us: 0,
         gap: None,
+        clock: None,
         after: None,
         listing: Listing::default(),
     };
     while let Some(found) = records.next()? {
         if !search.is_tied {
-            search.listing.add(&mut records, &found)?;
+            search.listing.add(records, &found)?;
         }
-        if search.take(&mut records, &found)? {
+        if search.take(records, &found)? {
             break;
         }
     }
@@ -214,6 +225,8 @@ struct Search {
     seen_us: u64,
     /// The gap that ends what can be reached.
     gap: Option<Gap>,
+    /// A change of the clock that leaves open which state the wanted time means.
+    clock: Option<ClockChange>,
     /// The first state that is later than the wanted one, or behind the gap.
     after: Option<(u64, u64)>,
     /// For the message, if the spool does not have the base.
@@ -238,6 +251,15 @@ impl Search {
             }
             Kind::Pages => {
                 self.pending.get_or_insert(*found);
+            }
+            Kind::Clock => {
+                self.pending = None;
+                let change = records.clock(found)?;
+                if let Stop::Time(wanted) = self.stop
+                    && change.has(wanted)
+                {
+                    self.clock = Some(change);
+                }
             }
             Kind::Moment => {
                 let moment = records.moment(found)?;
@@ -332,6 +354,7 @@ impl Search {
             return Err(self.not_tied(folder));
         }
         let why = match (&self.best, self.stop, &self.gap) {
+            _ if self.clock.is_some() => self.clock.map(clock_text).unwrap_or_default(),
             (Some(_), Stop::Latest, Some(gap)) => gap_text(gap),
             (Some(_), Stop::Time(wanted), Some(gap)) if wanted > gap.from_us => gap_text(gap),
             (Some(best), Stop::Commit(wanted), gap) if best.commit_number != wanted => {
@@ -385,6 +408,14 @@ impl Search {
         }
         .told()
     }
+}
+
+fn clock_text(change: ClockChange) -> String {
+    format!(
+        "the clock was changed, so that times between {} and {} are not right or not unique; name a commit",
+        time_text(change.from_us),
+        time_text(change.to_us)
+    )
 }
 
 fn gap_text(gap: &Gap) -> String {

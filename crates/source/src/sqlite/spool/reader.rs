@@ -10,12 +10,13 @@ use windlass_codec::{Algorithm, Decoder, Filter};
 use windlass_io::own;
 
 use super::super::file_error;
-use super::record::{Gap, Head, Kind, Moment, Segment, State};
+use super::record::{ClockChange, Gap, Head, Kind, Moment, Segment, State};
 use super::{SEGMENT_SUFFIX, SpoolError, VERSION};
 use crate::Error;
 
-/// How much is searched for records behind damage.
+/// How much is searched for records behind damage, and how much of that at a time.
 const REST_BYTES_MAX: u64 = 128 << 20;
+const REST_BYTES_AT_ONCE: usize = 1 << 20;
 
 /// The segments in a folder, ascending by number.
 pub(super) fn segments(folder: &Path) -> Result<Vec<(u32, PathBuf)>, Error> {
@@ -31,6 +32,19 @@ pub(super) fn segments(folder: &Path) -> Result<Vec<(u32, PathBuf)>, Error> {
     }
     segments.sort_unstable();
     Ok(segments)
+}
+
+/// The number of the last segment, which a follower writes.
+pub(crate) fn last_segment(folder: &Path) -> Result<u32, Error> {
+    let segments = segments(folder)?;
+    let last = segments.last().map(|(number, _)| *number);
+    let empty = || {
+        SpoolError::Empty {
+            folder: folder.to_owned(),
+        }
+        .told()
+    };
+    last.ok_or_else(empty)
 }
 
 /// Where a record is.
@@ -56,6 +70,8 @@ pub(crate) struct Records {
     closed: Option<(u64, u64)>,
     /// Bytes behind the last record of the last segment.
     rest_bytes: u64,
+    /// Whether one file has several segments, one behind the other, as a log backup.
+    is_joined: bool,
     spool: Option<Segment>,
     decoder: Decoder,
     body: Vec<u8>,
@@ -73,7 +89,15 @@ impl Records {
         Ok(Self::of(segments))
     }
 
-    fn of(segments: Vec<(u32, PathBuf)>) -> Self {
+    /// Walks the segments that one file has one behind the other.
+    pub(crate) fn joined(path: PathBuf) -> Self {
+        Self {
+            is_joined: true,
+            ..Self::of(vec![(1, path)])
+        }
+    }
+
+    pub(super) fn of(segments: Vec<(u32, PathBuf)>) -> Self {
         Self {
             segments,
             at: 0,
@@ -82,6 +106,7 @@ impl Records {
             chain: None,
             closed: None,
             rest_bytes: 0,
+            is_joined: false,
             spool: None,
             decoder: Decoder::new(),
             body: Vec::new(),
@@ -113,13 +138,12 @@ impl Records {
                 self.chain = self.closed;
             }
             if let Some((found, own)) = self.whole()? {
-                let is_first = self.offset == 0;
                 self.offset += (Head::BYTES + found.head.stored_bytes as usize) as u64;
-                self.chain = Some((found.head.sequence + 1, own));
+                self.chain = Some((found.head.sequence.wrapping_add(1), own));
                 if found.head.kind != Kind::Pages {
                     self.closed = self.chain;
                 }
-                if is_first {
+                if found.head.kind == Kind::Segment {
                     self.begin(&found)?;
                 }
                 return Ok(Some(found));
@@ -149,18 +173,24 @@ impl Records {
 
     /// What is behind the last record must not be records: they would be lost by damage before them.
     fn check_rest(&mut self) -> Result<(), Error> {
-        let end = self.length()?;
-        self.rest_bytes = end.saturating_sub(self.offset);
-        let mut bytes = vec![0; REST_BYTES_MAX.min(self.rest_bytes) as usize];
-        if !self.fill(&mut bytes, self.offset)? {
-            return Ok(());
+        let length = self.length()?;
+        self.rest_bytes = length.saturating_sub(self.offset);
+        let end = self.offset + REST_BYTES_MAX.min(self.rest_bytes);
+        // A head may begin anywhere behind the place where none was found.
+        let mut at = self.offset + 1;
+        let mut bytes = Vec::new();
+        while at + (Head::BYTES as u64) <= end {
+            bytes.resize((end - at).min(REST_BYTES_AT_ONCE as u64) as usize, 0);
+            if !self.fill(&mut bytes, at)? {
+                return Ok(());
+            }
+            let mut heads = bytes.windows(Head::BYTES);
+            if heads.any(|bytes| bytes.first_chunk().and_then(Head::parse).is_some()) {
+                return Err(self.damaged("a record is damaged, and others follow it"));
+            }
+            at += (bytes.len() - (Head::BYTES - 1)) as u64;
         }
-        let heads = bytes.windows(Head::BYTES).skip(1);
-        let mut heads = heads.filter_map(|bytes| Head::parse(bytes.first_chunk()?));
-        match heads.next() {
-            None => Ok(()),
-            Some(_) => Err(self.damaged("a record is damaged, and others follow it")),
-        }
+        Ok(())
     }
 
     /// The head at the current place. `None` if there is none that continues the chain.
@@ -172,7 +202,8 @@ impl Records {
         let Some((head, own)) = Head::parse(&bytes) else {
             return Ok(None);
         };
-        if (head.kind == Kind::Segment) != is_first {
+        let is_begin = head.kind == Kind::Segment;
+        if is_begin != is_first && !(is_begin && self.is_joined) {
             return Err(self.damaged("a record is not where it belongs"));
         }
         let follows = (self.chain).is_none_or(|chain| chain == (head.sequence, head.previous));
@@ -227,16 +258,28 @@ impl Records {
         Ok(())
     }
 
-    /// The body of a record of the current segment, verified and expanded.
-    pub(crate) fn body(&mut self, found: &Found) -> Result<&[u8], Error> {
-        let damaged = |records: &Self, defect| records.damaged_at(found, defect);
+    /// The segment of a record, as an index of the walk, and where the record ends in it.
+    pub(super) fn end_of(&self, found: &Found) -> (usize, u64) {
+        let bytes = (Head::BYTES + found.head.stored_bytes as usize) as u64;
+        (found.segment, found.offset + bytes)
+    }
+
+    /// The body of a record of the current segment, as it is stored, verified.
+    pub(crate) fn stored(&mut self, found: &Found) -> Result<&[u8], Error> {
         let mut body = std::mem::take(&mut self.body);
         body.resize(found.head.stored_bytes as usize, 0);
         let is_whole = self.fill(&mut body, found.offset + Head::BYTES as u64);
         self.body = body;
-        if !is_whole? || checksum(&self.body) != found.head.body_checksum {
-            return Err(damaged(self, "the checksum of a record is wrong"));
+        match is_whole? && checksum(&self.body) == found.head.body_checksum {
+            true => Ok(&self.body),
+            false => Err(self.damaged_at(found, "the checksum of a record is wrong")),
         }
+    }
+
+    /// The body of a record of the current segment, verified and expanded.
+    pub(crate) fn body(&mut self, found: &Found) -> Result<&[u8], Error> {
+        let damaged = |records: &Self, defect| records.damaged_at(found, defect);
+        self.stored(found)?;
         if found.head.algorithm == Algorithm::None.id() {
             return Ok(&self.body);
         }
@@ -261,6 +304,11 @@ impl Records {
     pub(crate) fn gap(&mut self, found: &Found) -> Result<Gap, Error> {
         let parsed = Gap::parse(self.body(found)?);
         parsed.ok_or_else(|| self.damaged_at(found, "a gap cannot be read"))
+    }
+
+    pub(crate) fn clock(&mut self, found: &Found) -> Result<ClockChange, Error> {
+        let parsed = ClockChange::parse(self.body(found)?);
+        parsed.ok_or_else(|| self.damaged_at(found, "a change of the clock cannot be read"))
     }
 
     pub(crate) fn state(&mut self, found: &Found) -> Result<State, Error> {
@@ -348,6 +396,7 @@ pub(super) fn last(folder: &Path) -> Result<Option<(Segment, End)>, Error> {
                         ..state
                     })
                 }
+                (Kind::Clock, _, Some(End { state, .. })) => Some(state),
                 (Kind::Start | Kind::Seen, ..) => Some(records.state(&found)?),
                 // Pages count only with their moment.
                 _ => None,

@@ -5,7 +5,7 @@ use windlass_base::{Guid, checksum};
 use windlass_media::WalPosition;
 
 /// First bytes of every record.
-const MAGIC: [u8; 4] = *b"WSPR";
+pub(super) const MAGIC: [u8; 4] = *b"WSPR";
 
 /// Longest body: pages of 1 MB with their numbers, or the commits of a long moment.
 pub(crate) const BODY_BYTES_MAX: usize = 16 << 20;
@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Gap = 5,
     /// Nothing new was committed until then.
     Seen = 6,
+    /// The clock was changed.
+    Clock = 7,
 }
 
 impl Kind {
@@ -37,6 +39,7 @@ impl Kind {
             Self::Moment,
             Self::Gap,
             Self::Seen,
+            Self::Clock,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == id)
@@ -343,6 +346,37 @@ impl Gap {
     }
 }
 
+/// Times that are not unique, or not right, because the clock was changed: from the earlier of its two readings to the
+/// later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClockChange {
+    pub(crate) from_us: u64,
+    pub(crate) to_us: u64,
+}
+
+impl ClockChange {
+    pub(crate) fn store(self) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.u64(self.from_us);
+        out.u64(self.to_us);
+        out.0
+    }
+
+    pub(crate) fn parse(body: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(body);
+        let change = Self {
+            from_us: reader.u64()?,
+            to_us: reader.u64()?,
+        };
+        (reader.is_empty() && change.from_us <= change.to_us).then_some(change)
+    }
+
+    /// Whether it cannot be told which state this time means.
+    pub(crate) fn has(self, time_us: u64) -> bool {
+        self.from_us < time_us && time_us <= self.to_us
+    }
+}
+
 impl State {
     pub(crate) fn store(&self, out: &mut Writer) {
         out.bytes(&self.position.to_stored());
@@ -351,7 +385,7 @@ impl State {
         out.u64(self.inode);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Self {
             position: WalPosition::from_stored(reader.array()?),
             time_us: reader.u64()?,

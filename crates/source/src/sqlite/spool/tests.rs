@@ -211,3 +211,36 @@ fn a_folder_has_one_follower_and_one_database() {
         "{other}"
     );
 }
+
+#[test]
+fn a_time_that_is_not_unique_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = open(folder.path());
+    let state = State {
+        position: position(2),
+        time_us: 2000,
+        commit_number: 2,
+        inode: 5,
+    };
+    spool.start(state).unwrap();
+    add(&mut spool, 4);
+    let change = ClockChange {
+        from_us: 4500,
+        to_us: 5500,
+    };
+    spool.clock(change).unwrap();
+    add(&mut spool, 6);
+    spool.sync().unwrap();
+    drop(spool);
+    // Another follower continues behind it.
+    let mut spool = open(folder.path());
+    add(&mut spool, 8);
+    spool.sync().unwrap();
+    let at = |stop| number(folder.path(), 2, stop);
+    assert_eq!(at(Stop::Time(4500)).unwrap(), 4);
+    let error = at(Stop::Time(5000)).unwrap_err();
+    assert!(error.to_string().contains("clock was changed"), "{error}");
+    assert_eq!(at(Stop::Time(7000)).unwrap(), 6);
+    assert_eq!(at(Stop::Commit(6)).unwrap(), 6);
+    assert_eq!(at(Stop::Latest).unwrap(), 8);
+}

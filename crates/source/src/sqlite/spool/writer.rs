@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use windlass_base::bytes::Writer;
@@ -16,7 +16,7 @@ use windlass_media::WalPosition;
 
 use super::super::file_error;
 use super::reader;
-use super::record::{BODY_BYTES_MAX, Gap, Head, Kind, Moment, Pages, Segment, State};
+use super::record::{BODY_BYTES_MAX, ClockChange, Gap, Head, Kind, Moment, Pages, Segment, State};
 use super::{SpoolError, VERSION, now_us};
 use crate::Error;
 
@@ -43,6 +43,8 @@ struct Place {
     /// Checksum of the last one.
     previous: u64,
     state: State,
+    /// Whether the last record is a gap, which has a segment of its own.
+    is_gap: bool,
 }
 
 /// A spool that is written.
@@ -50,11 +52,13 @@ struct Place {
 pub(crate) struct SpoolWriter {
     folder: PathBuf,
     /// Locks the folder while it is open.
-    _lock: File,
+    lock: File,
     database: String,
     spool_guid: Guid,
     file: File,
     number: u32,
+    /// Bytes of the segment's first record.
+    begin_bytes: u64,
     /// Bytes of all segments before this one.
     before_bytes: u64,
     bytes_max: Option<u64>,
@@ -110,23 +114,30 @@ impl SpoolWriter {
                 sequence: end.sequence,
                 previous: end.previous,
                 state: end.state,
+                is_gap: false,
             },
             None => Place {
                 offset: 0,
                 sequence: 0,
                 previous: 0,
                 state: State::default(),
+                is_gap: false,
             },
         };
         let segments = reader::segments(folder)?;
-        let number = segments.last().map_or(1, |(number, _)| number + 1);
+        let number = segments
+            .last()
+            .map_or(Some(1), |(number, _)| number.checked_add(1));
+        let number =
+            number.ok_or_else(|| fail(io::Error::other("it has the last segment of all")))?;
         let mut writer = Self {
             folder: folder.to_owned(),
-            _lock: lock,
+            lock,
             database,
             spool_guid,
             file: create(folder, number)?,
             number,
+            begin_bytes: 0,
             before_bytes: total_bytes(folder)?,
             bytes_max,
             written: begun,
@@ -140,12 +151,15 @@ impl SpoolWriter {
         Ok((writer, found.map(|(_, end)| Continued { state: end.state })))
     }
 
-    /// Writes the first record of the segment, if that failed before. Must come before the state changes: the record
-    /// says what is durable.
+    /// Writes the first record of the segment, if that failed before, or begins another behind a gap. Must come before
+    /// the state changes: the record says what is durable.
     fn ensure_segment(&mut self) -> Result<(), Error> {
-        match self.written.offset {
-            0 => self.begin_segment(),
-            _ => Ok(()),
+        if self.written.offset == 0 {
+            self.begin_segment()
+        } else if self.written.is_gap {
+            self.next_segment()
+        } else {
+            Ok(())
         }
     }
 
@@ -159,12 +173,51 @@ impl SpoolWriter {
             state: self.written.state,
         };
         self.append(Kind::Segment, &segment.store())?;
+        self.begin_bytes = self.written.offset;
         self.sync()
+    }
+
+    /// Ends the segment. What was written is durable then.
+    fn next_segment(&mut self) -> Result<(), Error> {
+        if self.is_ahead() {
+            self.sync()?;
+        }
+        let last = || io::Error::other("it has the last segment of all");
+        let number = self.number.checked_add(1);
+        let number = number.ok_or_else(|| self.failed("continue", last()))?;
+        let file = create(&self.folder, number)?;
+        self.before_bytes += self.written.offset;
+        self.file = file;
+        self.number = number;
+        self.written.offset = 0;
+        self.written.is_gap = false;
+        self.synced = self.written;
+        self.begin_segment()
+    }
+
+    /// Ends the segment, unless nothing is in it; the number of the one in which the spool continues.
+    pub(crate) fn cut(&mut self) -> Result<u32, Error> {
+        if self.written.offset != self.begin_bytes {
+            self.next_segment()?;
+        }
+        Ok(self.number)
     }
 
     /// Bytes of all segments.
     pub(crate) fn bytes(&self) -> u64 {
         self.before_bytes + self.written.offset
+    }
+
+    /// Whether somebody has removed or replaced the folder or the segment that is written, or cut the segment off.
+    pub(crate) fn is_gone(&self) -> bool {
+        let is_there = |held: &File, name: &Path, bytes: u64| {
+            let (held, named) = (held.metadata(), std::fs::metadata(name));
+            matches!((held, named), (Ok(held), Ok(named))
+                if (held.dev(), held.ino()) == (named.dev(), named.ino()) && named.len() >= bytes)
+        };
+        let segment = segment_path(&self.folder, self.number);
+        !is_there(&self.lock, &self.folder.join(LOCK_NAME), 0)
+            || !is_there(&self.file, &segment, self.written.offset)
     }
 
     /// Counts the bytes again, because somebody may have removed segments; whether there is room for more.
@@ -176,6 +229,11 @@ impl SpoolWriter {
     /// The state of the last record that is durable.
     pub(crate) fn state(&self) -> State {
         self.synced.state
+    }
+
+    /// The same of the last one that was written.
+    pub(crate) fn state_written(&self) -> State {
+        self.written.state
     }
 
     /// The number of the last commit that was written.
@@ -214,6 +272,12 @@ impl SpoolWriter {
         self.written.state.time_us = time_us;
         let body = self.state_body();
         self.append(Kind::Seen, &body)
+    }
+
+    /// The clock was changed.
+    pub(crate) fn clock(&mut self, change: ClockChange) -> Result<(), Error> {
+        self.ensure_segment()?;
+        self.append(Kind::Clock, &change.store())
     }
 
     fn state_body(&self) -> Vec<u8> {
@@ -271,13 +335,17 @@ impl SpoolWriter {
         self.append(Kind::Moment, &moment.store())
     }
 
-    /// What is between two states may be missing.
+    /// What is between two states may be missing. Such a record is alone in its segment, so that a log backup can end
+    /// before it, and begin behind it.
     pub(crate) fn gap(&mut self, gap: &Gap) -> Result<(), Error> {
         self.ensure_segment()?;
+        self.cut()?;
         self.written.state.position = gap.to;
         self.written.state.time_us = gap.to_us;
         self.written.state.inode = gap.inode;
-        self.append(Kind::Gap, &gap.store())
+        self.append(Kind::Gap, &gap.store())?;
+        self.written.is_gap = true;
+        Ok(())
     }
 
     fn append(&mut self, kind: Kind, body: &[u8]) -> Result<(), Error> {
@@ -316,7 +384,7 @@ impl SpoolWriter {
             .and_then(|()| self.file.write_all_at(body, offset + head.len() as u64));
         written.map_err(|error| self.failed("write", error))?;
         self.written.offset += more;
-        self.written.sequence += 1;
+        self.written.sequence = self.written.sequence.wrapping_add(1);
         self.written.previous = own;
         Ok(())
     }
@@ -334,14 +402,7 @@ impl SpoolWriter {
         if self.written.offset < SEGMENT_BYTES.min(share) {
             return Ok(());
         }
-        let number = self.number + 1;
-        let file = create(&self.folder, number)?;
-        self.before_bytes += self.written.offset;
-        self.file = file;
-        self.number = number;
-        self.written.offset = 0;
-        self.synced.offset = 0;
-        self.begin_segment()
+        self.next_segment()
     }
 
     /// Removes what was written since the last sync.
@@ -354,6 +415,30 @@ impl SpoolWriter {
 
     fn failed(&self, action: &'static str, error: io::Error) -> Error {
         file_error(action, &segment_path(&self.folder, self.number), error)
+    }
+}
+
+/// Removes the spool in `folder`, and the folder. A follower that writes to it ends.
+pub fn remove(folder: &Path) -> Result<(), Error> {
+    let fail = |error| file_error("remove", folder, error);
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(fail)?,
+    };
+    own::check_owner(folder).map_err(fail)?;
+    for entry in entries {
+        own::remove(&entry.map_err(fail)?.path()).map_err(fail)?;
+    }
+    std::fs::remove_dir(folder).map_err(fail)
+}
+
+/// Whether a follower writes to the spool in `folder`.
+pub fn has_follower(folder: &Path) -> Result<bool, Error> {
+    let path = folder.join(LOCK_NAME);
+    match own::hold_existing(&path) {
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+        Err(error) => Err(file_error("lock", &path, error)),
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use windlass_source::sqlite::{
     Existing, FollowOptions, FollowStatus, Follower, ForwardRequest, Listed, Reach, RestoreRequest,
-    SpoolError, Stop, forward, list,
+    SpoolError, Stop, WhenFull, forward, list,
 };
 use windlass_source::{Error, Recovery, Snapshot};
 
@@ -60,6 +60,7 @@ impl Place {
             every: Duration::from_millis(20),
             each_commit: false,
             spool_bytes_max: None,
+            when_full: WhenFull::Gap,
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use windlass_source::Error;
-use windlass_source::sqlite::{FollowOptions, Follower, Following, SpoolError, Stop};
+use windlass_source::sqlite::{FollowOptions, Follower, Following, SpoolError, Stop, WhenFull};
 
 use super::model::{self, Random};
 use super::{Place, check_moments, seed};
@@ -60,6 +60,7 @@ fn options(database: &Path) -> FollowOptions {
         every,
         each_commit: false,
         spool_bytes_max: None,
+        when_full: WhenFull::Gap,
     }
 }
 

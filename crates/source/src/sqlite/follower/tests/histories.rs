@@ -108,6 +108,7 @@ impl History {
             every: Duration::from_secs(3600),
             each_commit: self.random.0 & (1 << 20) != 0,
             spool_bytes_max: None,
+            when_full: WhenFull::Gap,
         }
     }
 

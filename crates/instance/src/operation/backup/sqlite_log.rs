@@ -1,0 +1,92 @@
+//! BACKUP LOG of a SQLite file: what its follower has spooled since the last one.
+//!
+//! The spool is cut at the newest commit: by the follower, if one runs, or else by one that runs for a moment and proves
+//! that nothing was missed since the last one. What cannot be proven is a gap, and a log backup ends before it. The log
+//! behind a gap is backed up when a full or differential backup was made there, without which it could not be restored.
+
+use windlass_base::message::table;
+use windlass_base::{Lsn, time_text};
+use windlass_pipeline::MediaRequest;
+use windlass_source::sqlite::{LogOf, Slice, SpooledLog, SqliteLogSnapshot};
+
+use super::{BackupOperation, BackupOutcome, LogChoice};
+use crate::{Failure, Session, Sink};
+
+impl BackupOperation<'_> {
+    pub(super) fn run_sqlite_log(
+        mut self,
+        choice: LogChoice,
+        media: MediaRequest,
+        sink: &mut dyn Sink,
+    ) -> Result<BackupOutcome, Failure> {
+        let given = self.options.spool.clone();
+        let spool = given.or_else(|| self.session.instance.kept_log(&self.record));
+        let not_kept = || Failure::from(table::not_in_simple_recovery("BACKUP LOG"));
+        let spool = spool.ok_or_else(not_kept)?;
+        if choice == LogChoice::NoRecovery {
+            return Err(table::tail_of_sqlite_not_supported().into());
+        }
+        Session::note_other_file(&mut self.record, sink);
+        let _in_use = self.session.use_beside(&self.record.name)?;
+        let before = self.session.earlier(&self.record)?;
+        let log = SpooledLog {
+            path: self.record.path.clone(),
+            spool,
+        };
+        let cancel = self.session.cancel_flag();
+        let slices = match (log.cut(before.last_lsn, &cancel), choice) {
+            (Err(_), LogChoice::NoTruncate) => log.as_it_is()?,
+            (cut, _) => cut?,
+        };
+        // A backup may have been finished since.
+        let newest = self.session.earlier(&self.record)?.last_lsn;
+        let (slice, dropped) = self.choose(slices, newest)?;
+        let ended_by = slice.ended_by.clone();
+        let of = LogOf {
+            name: self.record.name.clone(),
+            logical_name: self.record.logical_name.clone(),
+            family_guid: self.record.family_guid,
+        };
+        let truncates =
+            choice == LogChoice::Truncate && !self.settled.is_copy_only && !media.is_discarded();
+        let snapshot = SqliteLogSnapshot::of(&log, slice, dropped, &of, truncates);
+        let outcome = self.back_up_log(Box::new(snapshot), media, sink)?;
+        if let Some((from_us, to_us, reason)) = ended_by {
+            let (from, to) = (time_text(from_us), time_text(to_us));
+            sink.message(table::log_ends_at_gap(&self.record.name, from, to, reason));
+        }
+        Ok(outcome)
+    }
+
+    /// The slice to back up, and those before it that have nothing. `newest` is the LSN of the newest backup.
+    fn choose(&self, slices: Vec<Slice>, newest: Lsn) -> Result<(Slice, Vec<Slice>), Failure> {
+        let count = slices.len();
+        let mut slices = slices.into_iter();
+        let is_last = |index: usize| index + 1 == count;
+        let mut dropped = Vec::new();
+        let mut index = 0;
+        let chosen = loop {
+            let Some(slice) = slices.next() else {
+                return Err(table::no_current_backup().into());
+            };
+            if slice.commits > 0 || is_last(index) {
+                break slice;
+            }
+            dropped.push(slice);
+            index += 1;
+        };
+        // Without a directory there is no history.
+        let is_known = self.session.instance.folder().is_some();
+        if !is_known || newest >= chosen.first_lsn() {
+            return Ok((chosen, dropped));
+        }
+        let failure = Failure::from(table::no_current_backup());
+        Err(match chosen.gap() {
+            None => failure,
+            Some((from_us, to_us, reason)) => {
+                let (from, to) = (time_text(from_us), time_text(to_us));
+                failure.then(table::log_gap_open(&self.record.name, from, to, reason))
+            }
+        })
+    }
+}

@@ -1,0 +1,264 @@
+//! A log backup of a followed `SQLite` database: what its spool has since the last one, and no data.
+//!
+//! The spool is the log: what is in it was not backed up yet. When the set is complete, its segments are removed.
+
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use windlass_base::{FilePage, Guid, Lsn};
+use windlass_io::DirectFile;
+use windlass_media::{SourceKind, WalPosition};
+
+use super::follower;
+use super::identity::{FileIdentity, created};
+use super::log_description::LogDescription;
+use super::snapshot::FILE_ID;
+use super::spool::{self, Slice, SliceReader};
+use crate::{
+    DatabaseIdentity, Ending, Error, FileKind, FileRanges, LogPiece, Position, RecoveryModel,
+    Snapshot, SourceFile,
+};
+
+/// The number of the log in a log backup.
+pub(super) const LOG_FILE_ID: u16 = 2;
+
+/// The log of a database, up to where a backup of it ends.
+#[derive(Debug, Clone)]
+pub struct SpooledLog {
+    /// Path of the database.
+    pub path: PathBuf,
+    /// Folder of the spool.
+    pub spool: PathBuf,
+}
+
+impl SpooledLog {
+    /// What a log backup can hold, up to the newest commit of the database: slices with a gap between each two. Their
+    /// end is behind `after`.
+    ///
+    /// # Errors
+    /// Those of the follower and the spool.
+    pub fn cut(&self, after: Lsn, cancel: &AtomicBool) -> Result<Vec<Slice>, Error> {
+        let before = follower::cut(&self.path, &self.spool, after, cancel)?;
+        spool::slices(&self.spool, before)
+    }
+
+    /// The same without looking at the database, which may be lost.
+    ///
+    /// # Errors
+    /// Those of the spool.
+    pub fn as_it_is(&self) -> Result<Vec<Slice>, Error> {
+        spool::slices(&self.spool, u32::MAX)
+    }
+}
+
+/// A log backup, as the pipeline reads it.
+#[derive(Debug)]
+pub struct SqliteLogSnapshot {
+    identity: DatabaseIdentity,
+    position: Position,
+    wal_position: WalPosition,
+    files: Vec<SourceFile>,
+    description: Vec<u8>,
+    slice: Slice,
+    /// Slices before it that have nothing to back up.
+    dropped: Vec<Slice>,
+    truncates: bool,
+    copying: Mutex<(SliceReader, u64)>,
+}
+
+/// What the caller knows of the database.
+#[derive(Debug, Clone)]
+pub struct LogOf {
+    pub name: String,
+    pub logical_name: String,
+    pub family_guid: Option<Guid>,
+}
+
+impl SqliteLogSnapshot {
+    /// A backup of `slice`. If it `truncates`, its end removes that from the spool, and what was `dropped` before it.
+    pub fn of(
+        log: &SpooledLog,
+        slice: Slice,
+        dropped: Vec<Slice>,
+        of: &LogOf,
+        truncates: bool,
+    ) -> Self {
+        let found = FileIdentity::of(&log.path);
+        let family_guid = of.family_guid.unwrap_or(found.family_guid);
+        let file = |id, logical: String, path: &Path, kind, size_bytes| SourceFile {
+            id,
+            logical_name: logical,
+            physical_name: path.to_string_lossy().into_owned(),
+            path: path.to_owned(),
+            kind,
+            size_bytes,
+            page_bytes: slice.page_bytes,
+            reserved_bytes: None,
+        };
+        let data_bytes = u64::from(slice.page_count) * u64::from(slice.page_bytes);
+        let log_name = format!("{}_log", of.logical_name);
+        Self {
+            identity: DatabaseIdentity {
+                name: of.name.clone(),
+                family_guid,
+                database_guid: found.database_guid,
+                recovery_fork_guid: family_guid,
+                created: created(&log.path),
+                page_bytes: slice.page_bytes,
+                recovery_model: RecoveryModel::Full,
+                kind: SourceKind::Sqlite,
+                product_version: 0,
+                user_version: 0,
+                application_id: 0,
+                journal_mode: "wal".to_owned(),
+                is_read_only: false,
+            },
+            position: Position {
+                first_lsn: slice.first_lsn(),
+                last_lsn: slice.last_lsn(),
+                checkpoint_lsn: slice.first_lsn(),
+            },
+            wal_position: slice.end.position,
+            files: vec![
+                file(
+                    FILE_ID,
+                    of.logical_name.clone(),
+                    &log.path,
+                    FileKind::Data,
+                    data_bytes,
+                ),
+                file(
+                    LOG_FILE_ID,
+                    log_name,
+                    &super::wal_path(&log.path),
+                    FileKind::Log,
+                    slice.bytes,
+                ),
+            ],
+            description: LogDescription::of(&slice).store(),
+            copying: Mutex::new((slice.reader(), 0)),
+            slice,
+            dropped,
+            truncates,
+        }
+    }
+
+    fn copying(&self) -> MutexGuard<'_, (SliceReader, u64)> {
+        self.copying.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn no_data(file_id: u16, offset: u64, bytes: usize) -> Error {
+        Error::OutOfRange {
+            file_id,
+            offset,
+            bytes: bytes as u64,
+            size_bytes: 0,
+        }
+    }
+}
+
+impl Snapshot for SqliteLogSnapshot {
+    fn identity(&self) -> &DatabaseIdentity {
+        &self.identity
+    }
+
+    fn position(&self) -> Position {
+        self.position
+    }
+
+    fn wal_position(&self) -> Option<WalPosition> {
+        Some(self.wal_position)
+    }
+
+    fn files(&self) -> &[SourceFile] {
+        &self.files
+    }
+
+    fn ranges(&self, _file_id: u16) -> Vec<Range<u64>> {
+        Vec::new()
+    }
+
+    fn narrow(&mut self, _ranges: FileRanges) {}
+
+    fn located(
+        &self,
+        file_id: u16,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<Option<Arc<DirectFile>>, Error> {
+        Err(Self::no_data(file_id, offset, bytes))
+    }
+
+    fn amend(
+        &self,
+        file_id: u16,
+        offset: u64,
+        buffer: &mut [u8],
+        _outcome: io::Result<usize>,
+    ) -> Result<(), Error> {
+        Err(Self::no_data(file_id, offset, buffer.len()))
+    }
+
+    fn check_pages(
+        &self,
+        _file_id: u16,
+        _offset: u64,
+        _bytes: &[u8],
+        _on_bad: &mut dyn FnMut(FilePage),
+    ) {
+    }
+
+    /// The records of the spool have checksums, which the copy verifies.
+    fn has_page_checksums(&self) -> bool {
+        true
+    }
+
+    fn tracks_changes(&self) -> bool {
+        true
+    }
+
+    fn read_log(&self, buffer: &mut [u8]) -> Result<Option<LogPiece>, Error> {
+        let mut copying = self.copying();
+        let (reader, offset) = &mut *copying;
+        let bytes = reader.read(buffer)?;
+        if bytes == 0 {
+            return match *offset == self.slice.bytes {
+                true => Ok(None),
+                false => Err(Error::ChangedWhileReading {
+                    path: self.slice.database.clone().into(),
+                }),
+            };
+        }
+        let piece = LogPiece {
+            file_id: LOG_FILE_ID,
+            offset: *offset,
+            bytes,
+        };
+        *offset += bytes as u64;
+        Ok(Some(piece))
+    }
+
+    fn ending(&self) -> Result<Option<Ending>, Error> {
+        Ok(Some(Ending {
+            position: self.position,
+            files: self.files.clone(),
+            description: self.description.clone(),
+        }))
+    }
+
+    fn close(&self) -> Result<(), Error> {
+        // Every record of it was checked.
+        Ok(())
+    }
+
+    fn complete(&self, _set: Guid) -> Result<(), Error> {
+        if !self.truncates {
+            return Ok(());
+        }
+        let mut all = self.dropped.iter().chain([&self.slice]);
+        all.try_for_each(Slice::remove)
+    }
+}
