@@ -260,6 +260,20 @@ pub fn share(held: &File) -> io::Result<()> {
     )?)
 }
 
+/// Whether another descriptor has locked a file. Asks only: whoever wants the lock meanwhile tries again.
+pub fn is_held(path: &Path) -> io::Result<bool> {
+    let mut options = OpenOptions::new();
+    let file = match open_regular(path, options.read(true), OFlags::NOFOLLOW) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        opened => opened?.0,
+    };
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(false),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Opens a file of an earlier run for reading.
 ///
 /// # Errors

@@ -75,6 +75,7 @@ mod server_options;
 mod service;
 mod serving;
 mod serving_hostile;
+mod serving_logs;
 mod serving_page;
 mod shipping;
 mod signing;

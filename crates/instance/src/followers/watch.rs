@@ -134,11 +134,13 @@ impl Watch {
                 }
                 running.thread.is_finished()
             });
-            if let (true, Some(running)) = (is_over, self.running.remove(&key).filter(|_| is_over))
+            if !is_over {
+                continue;
+            }
+            if let Some(running) = self.running.remove(&key)
+                && !running.end()
             {
-                if !running.end() {
-                    self.failed.insert(key, Instant::now());
-                }
+                self.failed.insert(key, Instant::now());
             }
         }
     }
@@ -203,6 +205,11 @@ impl Running {
         }
         match self.thread.join() {
             Ok(Ok(())) => true,
+            // Its log is not kept any more, or the database was dropped.
+            Ok(Err(error)) if self.stop.load(Ordering::Relaxed) => {
+                tracing::info!(%database, %error, "follows no longer");
+                true
+            }
             Ok(Err(error)) => {
                 tracing::error!(%database, %error, "the follower has ended");
                 false

@@ -92,12 +92,7 @@ fn read(
             }
         })
         .collect();
-    for shown in followers_of(folder, &registered) {
-        let is_it = |subject: &&mut Subject| subject.database.as_deref() == Some(&*shown.database);
-        if let Some(subject) = subjects.iter_mut().find(is_it) {
-            subject.reasons.extend(followed::reasons(&shown));
-        }
-    }
+    followers(folder, &registered, &mut subjects);
     let unknown = |name: &str| {
         let text = format!("the instance knows no database '{name}'");
         Reason::new(State::Unknown, "no-such-database", text)
@@ -118,6 +113,16 @@ fn read(
     subjects.push(rest);
     looker.note(session.instance_mut().catalog_mut(), limits.now);
     Ok(Verdict { subjects })
+}
+
+/// What is wrong with the followers of SQLite files.
+fn followers(folder: &Path, registered: &[DatabaseRecord], subjects: &mut [Subject]) {
+    for shown in followers_of(folder, registered) {
+        let is_it = |subject: &&mut Subject| subject.database.as_deref() == Some(&*shown.database);
+        if let Some(subject) = subjects.iter_mut().find(is_it) {
+            subject.reasons.extend(followed::reasons(&shown));
+        }
+    }
 }
 
 /// The databases to check.

@@ -4,7 +4,6 @@
 //! without a lock was left by a process that died, and asks for nothing.
 
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -62,9 +61,7 @@ impl Drop for SentAway {
 
 /// Whether the follower is to be away.
 pub(super) fn is_wanted(folder: &Path) -> bool {
-    let path = folder.join(REQUEST_NAME);
-    own::is_there(&path)
-        && own::hold_existing(&path).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    own::is_held(&folder.join(REQUEST_NAME)).unwrap_or(false)
 }
 
 /// Says that the follower has released the database.

@@ -44,6 +44,11 @@ impl Changes {
         self.commits == 0
     }
 
+    /// Bytes of pages since the last moment that are in memory.
+    pub(super) fn content_bytes(&self) -> usize {
+        self.content.len()
+    }
+
     /// Whether they must become a moment before more is taken.
     pub(super) fn is_long(&self) -> bool {
         self.content.len() >= CONTENT_BYTES_MAX || self.records > 0 || self.commits >= COMMITS_MAX

@@ -57,6 +57,8 @@ use crate::Error;
 
 /// How often the log is looked at while the database is in use; a look costs no system call.
 const TICK: Duration = Duration::from_millis(5);
+/// The same while nothing is held.
+const LOOSE_TICK: Duration = Duration::from_millis(1);
 /// The same when nothing was committed for a while.
 const IDLE_TICK: Duration = Duration::from_millis(20);
 const IDLE_AFTER: Duration = Duration::from_secs(2);
@@ -182,9 +184,10 @@ impl Follower {
                 self.leave_if_asked()?;
             }
             let pause = self.reading.as_ref().map_or(IDLE_TICK, |reading| {
-                match reading.idle() > IDLE_AFTER {
-                    true => IDLE_TICK,
-                    false => TICK,
+                match (reading.following(), reading.idle() > IDLE_AFTER) {
+                    (Following::LetGo, _) => LOOSE_TICK,
+                    (_, true) => IDLE_TICK,
+                    (_, false) => TICK,
                 }
             });
             std::thread::sleep(pause.min(self.options.every));

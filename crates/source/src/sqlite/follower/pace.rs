@@ -3,8 +3,8 @@
 //! Under steady writing the log can be restarted only by letting go: the automatic checkpoint runs in the connection
 //! that has just committed, before any other process can renew its mark at that commit. So, once a checkpoint has come
 //! as far as our mark allows, the log's length then is taken for the application's own limit, and past a small multiple
-//! of that the follower lets go. If nothing was restarted meanwhile (no commit came, or another reader is in the way),
-//! it waits longer before the next time; if the proof failed afterwards, the log may become longer before the next time,
+//! of that the follower lets go. If nothing was restarted meanwhile (no commit came, another reader is in the way, or the
+//! application checkpoints by a timer), it lets go for longer the next time, and waits longer before it; if the proof failed afterwards, the log may become longer before the next time,
 //! so that an application that restarts its log at every commit does not make a gap of every one.
 
 use std::time::{Duration, Instant};
@@ -15,6 +15,13 @@ const FRAMES_MIN: u32 = 1000;
 /// How much longer than the application's own limit a log may become: 3/2.
 const NUMERATOR: u32 = 3;
 const DENOMINATOR: u32 = 2;
+
+/// How long to let go at first, if letting go for a moment was in vain, and at most.
+const LOOSE_MIN: Duration = Duration::from_millis(500);
+const LOOSE_MAX: Duration = Duration::from_secs(8);
+
+/// How often letting go may be in vain before the waits become longer.
+const VAIN_MAX: u32 = 4;
 
 /// How often the limit is doubled after gaps.
 const DOUBLINGS_MAX: u32 = 3;
@@ -33,6 +40,8 @@ pub(super) struct Pace {
     own_limit: Option<u32>,
     doublings: u32,
     wait: Duration,
+    /// How often letting go was in vain since it succeeded.
+    vain: u32,
     not_before: Option<Instant>,
     tip: (u64, u32),
     changed: Instant,
@@ -64,6 +73,7 @@ impl Pace {
             own_limit: None,
             doublings: 0,
             wait: WAIT_MIN,
+            vain: 0,
             not_before: None,
             tip: (0, 0),
             changed: now,
@@ -128,6 +138,8 @@ impl Pace {
     /// The log was restarted, and it is proven that nothing was missed.
     pub(super) fn succeeded(&mut self) {
         self.wait = WAIT_MIN;
+        // An application that checkpoints by a timer goes on doing so.
+        self.vain = self.vain.min(2).saturating_sub(1);
         self.not_before = None;
         self.doublings = self.doublings.saturating_sub(1);
     }
@@ -135,7 +147,17 @@ impl Pace {
     /// Letting go had no effect.
     pub(super) fn in_vain(&mut self, now: Instant) {
         self.not_before = now.checked_add(self.wait);
-        self.wait = (self.wait * 2).min(WAIT_MAX);
+        self.vain = self.vain.saturating_add(1);
+        if self.vain > VAIN_MAX {
+            self.wait = (self.wait * 2).min(WAIT_MAX);
+        }
+    }
+
+    /// How long to let go after a moment that was in vain.
+    pub(super) fn loose(&self) -> Duration {
+        LOOSE_MIN
+            .saturating_mul(1 << self.vain.min(VAIN_MAX))
+            .min(LOOSE_MAX)
     }
 
     /// The proof failed.
@@ -191,6 +213,26 @@ mod tests {
             Advice::Keep,
             "another generation"
         );
+    }
+
+    #[test]
+    fn letting_go_in_vain_lasts_longer_the_next_time() {
+        let now = Instant::now();
+        let mut pace = Pace::new(now);
+        let mut before = Duration::ZERO;
+        for _ in 0..VAIN_MAX {
+            assert!(pace.loose() > before);
+            before = pace.loose();
+            pace.in_vain(now);
+            assert_eq!(pace.not_before, Some(now + WAIT_MIN), "no longer wait yet");
+        }
+        assert_eq!(pace.loose(), LOOSE_MAX);
+        for _ in 0..10 {
+            pace.in_vain(now);
+        }
+        assert_eq!(pace.wait, WAIT_MAX);
+        pace.succeeded();
+        assert_eq!((pace.loose(), pace.wait), (LOOSE_MIN * 2, WAIT_MIN));
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub(super) struct Reading {
     /// When the newest commit was read, at the latest; microseconds since 1970.
     read_us: u64,
     newest: Tip,
+    /// Until when nothing is held, because the application's next checkpoint is awaited; and what is known since.
+    loose: Option<(Instant, Cover)>,
     /// The state that nothing is known before: what a file is that does not have the frames up to there, does not matter.
     begun_at: WalPosition,
 }
@@ -60,6 +62,7 @@ impl Reading {
             pace: Pace::new(Instant::now()),
             read_us: now_us(),
             newest,
+            loose: None,
             begun_at: newest.position,
         })
     }
@@ -77,6 +80,7 @@ impl Reading {
     /// Gives up what was read and not written; continues at the newest commit, which is held from here on.
     pub(super) fn forget(&mut self) -> Result<WalPosition, Error> {
         self.holder.accept_change();
+        self.loose = None;
         let tip = self.holder.mark()?;
         self.newest = tip;
         self.position = tip.position;
@@ -163,11 +167,26 @@ impl Reading {
     ) -> Result<Proven, Error> {
         let Some((tip, backfilled)) = self.holder.look() else {
             // The index of the log is being recovered; nothing is committed meanwhile.
+            if let Some((_, cover)) = &mut self.loose {
+                *cover = Cover::Absent;
+            }
             return Ok(Ok(()));
         };
         self.newest = tip;
         let now = Instant::now();
         self.pace.note(tip.position.salt, tip.position.frame, now);
+        if let Some((until, cover)) = self.loose {
+            let is_over = now >= until;
+            return self.await_restart(
+                (tip, backfilled),
+                cover,
+                is_over,
+                is_due,
+                spool,
+                each_commit,
+                status,
+            );
+        }
         let mark = match self.holder.held() {
             Held::Mark(mark) if tip.position.salt == self.position.salt => mark,
             // A mark with frames keeps the log from being restarted. If it was, the lock was lost.
@@ -291,6 +310,16 @@ impl Reading {
             }
             std::thread::sleep(WINDOW_LOOK);
         }
+        let is_in_vain = copied.is_none()
+            && self
+                .holder
+                .look()
+                .is_none_or(|(tip, _)| tip.position.salt == salt);
+        if is_in_vain {
+            let until = Instant::now().checked_add(self.pace.loose());
+            self.loose = until.map(|until| (until, cover));
+            return Ok(Ok(()));
+        }
         let proven = match copied {
             // The restart may come under lock 0.
             Some(tip) if self.holder.zero(&tip.position)? => {
@@ -302,14 +331,58 @@ impl Reading {
             }
             _ => self.renew(cover, spool, each_commit)?,
         };
-        if proven.is_ok() {
-            status.proofs += 1;
-            match self.newest.position.salt == salt && self.holder.held() != Held::Zero {
-                true => self.pace.in_vain(Instant::now()),
-                false => self.pace.succeeded(),
-            }
-        }
+        self.let_go_ended(salt, &proven, status);
         Ok(proven)
+    }
+
+    /// One look while nothing is held for longer: the application checkpoints by a timer, and every frame is in the
+    /// database only right after that. Commits are read as always.
+    #[expect(clippy::too_many_arguments, reason = "one look, as the step has it")]
+    fn await_restart(
+        &mut self,
+        (tip, backfilled): (Tip, u32),
+        cover: Cover,
+        is_over: bool,
+        is_due: bool,
+        spool: &mut SpoolWriter,
+        each_commit: bool,
+        status: &mut FollowStatus,
+    ) -> Result<Proven, Error> {
+        let salt = self.position.salt;
+        let is_restarted = tip.position.salt != salt;
+        let is_zero =
+            !is_restarted && backfilled == tip.position.frame && self.holder.zero(&tip.position)?;
+        if is_zero {
+            self.loose = None;
+            let proven = match self.is_copied()? {
+                true => self.advance(&tip, cover, spool, each_commit)?,
+                false => Err(Doubt::FileChanged),
+            };
+            self.let_go_ended(salt, &proven, status);
+            return Ok(proven);
+        }
+        if is_restarted || is_over {
+            self.loose = None;
+            let proven = self.renew(cover, spool, each_commit)?;
+            self.let_go_ended(salt, &proven, status);
+            return Ok(proven);
+        }
+        let unread = tip.position.frame.saturating_sub(self.position.frame);
+        match is_due || unread >= UNREAD_MAX {
+            true => self.advance(&tip, Cover::Lock, spool, each_commit),
+            false => Ok(Ok(())),
+        }
+    }
+
+    fn let_go_ended(&mut self, salt: [u8; 8], proven: &Proven, status: &mut FollowStatus) {
+        if proven.is_err() {
+            return;
+        }
+        status.proofs += 1;
+        match self.newest.position.salt == salt && self.holder.held() != Held::Zero {
+            true => self.pace.in_vain(Instant::now()),
+            false => self.pace.succeeded(),
+        }
     }
 
     /// Reads up to the tip, which is held now.
@@ -381,7 +454,8 @@ impl Reading {
             let time_us = now_us().max(*read_us);
             let end = log.frames(&shape, chain, to.frame, &mut |frame| {
                 changes.take(shape.salt, &frame, spool)?;
-                if each_commit && frame.commit_pages > 0 {
+                let is_much = changes.content_bytes() >= spool.moment_bytes();
+                if (each_commit || is_much) && frame.commit_pages > 0 {
                     let at = WalPosition {
                         salt: shape.salt,
                         frame: frame.number,
@@ -393,6 +467,11 @@ impl Reading {
                         },
                     };
                     changes.write(at, time_us, spool)?;
+                }
+                if is_much && frame.commit_pages > 0 {
+                    // It is a commit of this history, whatever follows.
+                    spool.sync()?;
+                    spool.roll()?;
                 }
                 Ok(true)
             })?;

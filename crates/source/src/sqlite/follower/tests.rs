@@ -411,7 +411,11 @@ fn a_file_that_was_overwritten_while_the_log_was_copied_makes_a_gap() {
         std::fs::write(&path, &old).unwrap();
         follower.step(true).unwrap();
         let reason = Doubt::FileChanged.to_string();
-        assert_eq!(ends(folder.path()).1, [reason.clone()], "{mode}");
+        assert_eq!(
+            ends(folder.path()).1.as_slice(),
+            std::slice::from_ref(&reason),
+            "{mode}"
+        );
         for _ in 0..5 {
             follower.step(true).unwrap();
         }

@@ -56,6 +56,14 @@ pub(crate) struct Found {
     offset: u64,
 }
 
+impl Found {
+    /// Its segment, as an index of the walk, and where it ends there.
+    pub(super) fn end(&self) -> (usize, u64) {
+        let bytes = (Head::BYTES + self.head.stored_bytes as usize) as u64;
+        (self.segment, self.offset + bytes)
+    }
+}
+
 /// A walk. It can begin at any segment, because each says what was before it.
 #[derive(Debug)]
 pub(crate) struct Records {
@@ -256,12 +264,6 @@ impl Records {
         self.offset = found.offset;
         self.chain = Some((found.head.sequence, found.head.previous));
         Ok(())
-    }
-
-    /// The segment of a record, as an index of the walk, and where the record ends in it.
-    pub(super) fn end_of(&self, found: &Found) -> (usize, u64) {
-        let bytes = (Head::BYTES + found.head.stored_bytes as usize) as u64;
-        (found.segment, found.offset + bytes)
     }
 
     /// The body of a record of the current segment, as it is stored, verified.

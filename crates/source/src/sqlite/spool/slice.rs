@@ -98,7 +98,7 @@ pub(in crate::sqlite) fn slices(folder: &Path, before: u32) -> Result<Vec<Slice>
     let mut records = Records::of(walk.segments.clone());
     while let Some(found) = records.next()? {
         // The first record behind the cut has shown that nothing is missing before it.
-        if walk.number(&records, &found) >= before {
+        if walk.number(&found) >= before {
             break;
         }
         walk.take(&mut records, &found)?;
@@ -121,13 +121,13 @@ struct Walk {
 }
 
 impl Walk {
-    fn number(&self, records: &Records, found: &Found) -> u32 {
-        let (index, _) = records.end_of(found);
+    fn number(&self, found: &Found) -> u32 {
+        let (index, _) = found.end();
         self.segments.get(index).map_or(0, |(number, _)| *number)
     }
 
     fn take(&mut self, records: &mut Records, found: &Found) -> Result<(), Error> {
-        let (index, end) = records.end_of(found);
+        let (index, end) = found.end();
         match found.head.kind {
             Kind::Segment => self.begin(records, index, end),
             Kind::Start => {
@@ -256,7 +256,7 @@ impl SliceReader {
 
     fn next(&mut self) -> Result<bool, Error> {
         while let Some(found) = self.records.next()? {
-            let (index, end) = self.records.end_of(&found);
+            let (index, end) = found.end();
             // Pages whose moment was never finished.
             if self.ends.get(index).is_none_or(|whole| end > *whole) {
                 continue;

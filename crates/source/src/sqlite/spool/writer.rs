@@ -24,6 +24,11 @@ use crate::Error;
 const SEGMENT_BYTES: u64 = 64 << 20;
 const SEGMENTS_MIN: u64 = 8;
 
+/// A moment has at least, and at most, so many bytes of pages before others follow in the next one.
+const MOMENT_BYTES_MIN: u64 = 64 << 10;
+const MOMENT_BYTES_MAX: u64 = 32 << 20;
+const MOMENTS_MIN: u64 = 16;
+
 /// Pages in one record, in bytes.
 const PAGES_BYTES: usize = 1 << 20;
 
@@ -218,6 +223,14 @@ impl SpoolWriter {
         let segment = segment_path(&self.folder, self.number);
         !is_there(&self.lock, &self.folder.join(LOCK_NAME), 0)
             || !is_there(&self.file, &segment, self.written.offset)
+    }
+
+    /// Bytes of pages after which a moment is to be made, so that a spool with little room takes what it can.
+    pub(crate) fn moment_bytes(&self) -> usize {
+        let share = self
+            .bytes_max
+            .map_or(MOMENT_BYTES_MAX, |max| max / MOMENTS_MIN);
+        share.clamp(MOMENT_BYTES_MIN, MOMENT_BYTES_MAX) as usize
     }
 
     /// Counts the bytes again, because somebody may have removed segments; whether there is room for more.
@@ -435,11 +448,7 @@ pub fn remove(folder: &Path) -> Result<(), Error> {
 /// Whether a follower writes to the spool in `folder`.
 pub fn has_follower(folder: &Path) -> Result<bool, Error> {
     let path = folder.join(LOCK_NAME);
-    match own::hold_existing(&path) {
-        Ok(_) => Ok(false),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
-        Err(error) => Err(file_error("lock", &path, error)),
-    }
+    own::is_held(&path).map_err(|error| file_error("lock", &path, error))
 }
 
 /// Whether an error says that there is no room for the spool.

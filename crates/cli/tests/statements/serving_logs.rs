@@ -1,0 +1,253 @@
+//! `windlass serve` follows the SQLite files whose recovery model is FULL.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use crate::serving::Served;
+use crate::support::{Place, ask, on, registered};
+
+fn application(place: &Place) -> Connection {
+    let application = Connection::open(place.path("app.db")).expect("the database");
+    application
+        .busy_timeout(Duration::from_secs(20))
+        .expect("a timeout");
+    application
+        .execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;
+             CREATE TABLE IF NOT EXISTS step(n INTEGER); INSERT INTO step VALUES (0);",
+        )
+        .expect("WAL mode");
+    application
+}
+
+fn step(application: &Connection, number: u32) {
+    let insert = format!("INSERT INTO step VALUES ({number})");
+    application.execute_batch(&insert).expect("a commit");
+}
+
+/// Runs statements in the server, in which no drive is mapped.
+#[track_caller]
+fn succeed(place: &Place, script: &str) {
+    let folder = place.text("").trim_end_matches('/').to_owned();
+    crate::support::succeed(place, &script.replace("d:\\", &format!("{folder}/")));
+}
+
+#[track_caller]
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn follower(place: &Place) -> serde_json::Value {
+    let rows = ask(place, "instance", "SELECT * FROM sys.dm_db_log_followers");
+    rows.into_iter().next().unwrap_or_default()
+}
+
+fn is_followed(place: &Place) -> bool {
+    let row = follower(place);
+    row["is_followed"] == true && row["held"].is_string()
+}
+
+#[track_caller]
+fn last(place: &Place, file: &str) -> i64 {
+    let database = Connection::open(place.path(file)).expect("a database");
+    database
+        .query_row("SELECT max(n) FROM step", [], |row| row.get(0))
+        .expect("steps")
+}
+
+/// The differential backups that have closed gaps.
+fn closing(place: &Place) -> Vec<String> {
+    let folder = std::fs::read_dir(place.path(".")).expect("the folder");
+    let names = folder.map(|entry| {
+        entry
+            .expect("a file")
+            .file_name()
+            .into_string()
+            .expect("a name")
+    });
+    names.filter(|name| name.starts_with("app_gap_")).collect()
+}
+
+#[test]
+fn every_step_is_restored_from_the_log_backups_of_a_followed_database() {
+    let place = registered();
+    let application = application(&place);
+    let server = Served::start(&place, &["--follow-every", "100ms"]);
+    succeed(
+        &place,
+        "ALTER DATABASE app SET RECOVERY FULL
+         BACKUP DATABASE app TO DISK = 'd:\\full.bak'",
+    );
+    wait_for("a follower", || is_followed(&place));
+    let mut files = vec!["full.bak".to_owned()];
+    for number in 1..=4 {
+        for _ in 0..200 {
+            step(&application, number);
+        }
+        succeed(
+            &place,
+            &format!("BACKUP LOG app TO DISK = 'd:\\{number}.trn'"),
+        );
+        files.push(format!("{number}.trn"));
+        let to = place.text(&format!("copy{number}.db"));
+        let mut arguments = vec!["restore"];
+        arguments.extend(files.iter().map(String::as_str));
+        arguments.extend(["--to", &to]);
+        place.succeed(&arguments);
+        assert_eq!(last(&place, &format!("copy{number}.db")), i64::from(number));
+    }
+    let row = follower(&place);
+    assert_eq!(row["gaps"], 0, "{row}");
+    let run = on(&place, &["check", "--database", "app"]);
+    assert_eq!(run.code, Some(0), "{}", run.out);
+    let run = on(&place, &["top", "--once"]);
+    assert!(run.out.contains("spool_mb"), "{}", run.out);
+    assert_eq!(server.stop(), Some(0));
+    assert_eq!(follower(&place)["is_followed"], false);
+}
+
+#[test]
+fn a_gap_is_closed_by_a_differential_backup_that_the_server_makes() {
+    let place = registered();
+    let application = application(&place);
+    let server = Served::start(&place, &["--follow-every", "100ms"]);
+    succeed(
+        &place,
+        "ALTER DATABASE app SET RECOVERY FULL
+         BACKUP DATABASE app TO DISK = 'd:\\full.bak'",
+    );
+    wait_for("a follower", || is_followed(&place));
+    step(&application, 1);
+    succeed(&place, "BACKUP LOG app TO DISK = 'd:\\1.trn'");
+    assert_eq!(server.stop(), Some(0));
+    for number in 2..=3 {
+        step(&application, number);
+        let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+        application
+            .query_row(checkpoint, [], |_| Ok(()))
+            .expect("a checkpoint");
+    }
+    assert_eq!(closing(&place), [""; 0]);
+    let server = Served::start(&place, &["--follow-every", "100ms"]);
+    wait_for("a differential backup", || !closing(&place).is_empty());
+    wait_for("that the gap is closed", || {
+        follower(&place)["is_gap_open"] == false
+    });
+    let row = follower(&place);
+    assert_eq!(row["gaps"], 1, "{row}");
+    step(&application, 4);
+    succeed(&place, "BACKUP LOG app TO DISK = 'd:\\2.trn'");
+    let differential = closing(&place).remove(0);
+    let to = place.text("copy.db");
+    place.succeed(&[
+        "restore",
+        "full.bak",
+        "1.trn",
+        &differential,
+        "2.trn",
+        "--to",
+        &to,
+    ]);
+    assert_eq!(last(&place, "copy.db"), 4);
+    assert_eq!(server.stop(), Some(0));
+    assert_eq!(closing(&place).len(), 1);
+}
+
+#[test]
+fn a_restore_over_a_followed_database_and_its_deletion_send_the_follower_away() {
+    let place = registered();
+    let application = application(&place);
+    succeed(
+        &place,
+        "ALTER DATABASE app SET RECOVERY FULL
+         BACKUP DATABASE app TO DISK = 'd:\\full.bak'",
+    );
+    let server = Served::start(&place, &["--follow-every", "100ms"]);
+    wait_for("a follower", || is_followed(&place));
+    step(&application, 1);
+    drop(application);
+    succeed(
+        &place,
+        "RESTORE DATABASE app FROM DISK = 'd:\\full.bak' WITH REPLACE",
+    );
+    assert_eq!(last(&place, "app.db"), 0);
+    // It comes back, and what it finds is another file.
+    wait_for("a gap", || follower(&place)["gaps"] == 1);
+    succeed(&place, "DROP DATABASE app");
+    wait_for("no follower", || follower(&place).is_null());
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn a_spool_without_room_holds_the_log_or_leaves_a_gap() {
+    for (when_full, gaps) in [("hold", 0), ("gap", 1)] {
+        let place = registered();
+        let application = application(&place);
+        succeed(
+            &place,
+            "ALTER DATABASE app SET RECOVERY FULL
+             BACKUP DATABASE app TO DISK = 'd:\\full.bak'",
+        );
+        let options = [
+            "--follow-every",
+            "50ms",
+            "--spool-max",
+            "1M",
+            "--when-full",
+            when_full,
+        ];
+        let server = Served::start(&place, &options);
+        wait_for("a follower", || is_followed(&place));
+        application
+            .execute_batch("CREATE TABLE big(b BLOB)")
+            .expect("a table");
+        for number in 1..=40 {
+            let insert = "INSERT INTO big VALUES (randomblob(100000))";
+            application.execute_batch(insert).expect("a commit");
+            step(&application, number);
+        }
+        wait_for("that there is no room", || {
+            let held = follower(&place)["held"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            held.contains("spool full")
+        });
+        let run = on(&place, &["check", "--database", "app"]);
+        assert_eq!(run.code, Some(2), "{}", run.out);
+        assert!(run.out.contains("has no room"), "{}", run.out);
+        // Each log backup makes room for a part of what is held.
+        let mut files = vec!["full.bak".to_owned()];
+        let is_over = || {
+            let row = follower(&place);
+            row["error"].is_null() && row["lag_bytes"] == 0
+        };
+        while !is_over() {
+            let name = format!("{}.trn", files.len());
+            let made = on(&place, &["backup", "app", "--log", "--to", &name]);
+            if made.code == Some(0) {
+                files.push(name);
+            }
+            assert!(files.len() < 30, "{}", follower(&place));
+            std::thread::sleep(Duration::from_millis(1500));
+        }
+        let row = follower(&place);
+        assert_eq!(row["gaps"], gaps, "{when_full}: {row}");
+        if when_full == "hold" {
+            succeed(&place, "BACKUP LOG app TO DISK = 'd:\\last.trn'");
+            files.push("last.trn".to_owned());
+            let to = place.text("copy.db");
+            let mut arguments = vec!["restore"];
+            arguments.extend(files.iter().map(String::as_str));
+            arguments.extend(["--to", &to]);
+            place.succeed(&arguments);
+            assert_eq!(last(&place, "copy.db"), 40);
+        }
+        assert_eq!(server.stop(), Some(0));
+    }
+}
