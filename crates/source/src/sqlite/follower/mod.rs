@@ -158,12 +158,16 @@ impl Follower {
         if let Some(change) = change {
             follower.spool.clock(change)?;
         }
-        follower.resume(
-            holder,
-            state.filter(|state| state.inode != 0),
-            Doubt::OtherLog,
-        )?;
-        Ok(follower)
+        let state = state.filter(|state| state.inode != 0);
+        match follower.resume(holder, state, Doubt::OtherLog) {
+            Ok(()) => Ok(follower),
+            // As for one that runs: there may be more to catch up than there is room.
+            Err(error) if state.is_some() => {
+                follower.survive(error)?;
+                Ok(follower)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Follows until `stop` is set; calls `report` after every interval.
@@ -406,12 +410,13 @@ impl Follower {
         };
         let mut reading = Reading::begin(&self.path, holder, Some(state.position))?;
         let each_commit = self.options.each_commit;
-        let proven = match state.inode == inode {
-            true => reading.resume(&mut self.spool, each_commit)?,
-            false => Err(Doubt::OtherFile),
+        let resumed = match state.inode == inode {
+            true => reading.resume(&mut self.spool, each_commit),
+            false => Ok(Err(Doubt::OtherFile)),
         };
+        // Also after an error: then its log may be held.
         self.reading = Some(reading);
-        match proven {
+        match resumed? {
             Ok(()) => {
                 self.status.proofs += 1;
                 Ok(())

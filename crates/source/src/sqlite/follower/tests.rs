@@ -461,3 +461,30 @@ fn a_spool_that_is_gone_ends_the_follower_with_an_error() {
         );
     }
 }
+
+#[test]
+fn more_to_catch_up_than_there_is_room_for_is_waited_out_from_the_beginning_on() {
+    let (folder, path, application, follower) = followed();
+    drop(follower);
+    for _ in 0..1200 {
+        write(&application, 1);
+    }
+    let options = FollowOptions {
+        spool_bytes_max: Some(1 << 20),
+        ..FollowOptions::within(folder.path().join("spool"))
+    };
+    for when_full in [WhenFull::Gap, WhenFull::Hold] {
+        let options = FollowOptions {
+            when_full,
+            ..options.clone()
+        };
+        let mut follower = Follower::begin(&path, &options).unwrap();
+        follower.step(true).unwrap();
+        let status = follower.status();
+        let expected = match when_full {
+            WhenFull::Gap => Following::SpoolFull,
+            WhenFull::Hold => Following::Held,
+        };
+        assert_eq!(status.following, expected, "{status:?}");
+    }
+}

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::Connection;
+use windlass_base::Lsn;
 use windlass_media::WalPosition;
 
 use super::super::*;
@@ -26,10 +27,13 @@ impl Random {
     }
 }
 
-/// A full backup in memory, and how many commits the application had made.
+mod logs;
+
+/// A full backup in memory.
 struct Backup {
     image: Vec<u8>,
     position: Option<WalPosition>,
+    lsn: Lsn,
 }
 
 struct History {
@@ -41,6 +45,8 @@ struct History {
     states: HashMap<u64, Vec<u64>>,
     commits: u64,
     backups: Vec<Backup>,
+    /// Log backups, if they are made: then they take from the spool what they have.
+    logs: Option<Vec<logs::LogSet>>,
     gaps: u64,
 }
 
@@ -92,6 +98,7 @@ impl History {
             states: HashMap::new(),
             commits: 0,
             backups: Vec::new(),
+            logs: None,
             gaps: 0,
         };
         history.note();
@@ -223,7 +230,8 @@ impl History {
                 std::thread::sleep(Duration::from_millis(13));
                 follower.step(is_due).unwrap();
             }
-            8 => self.backups.push(back_up(&path)),
+            8 => self.back_up(),
+            9 if self.logs.is_some() => self.back_up_log(),
             _ => follower.step(is_due).unwrap(),
         }
     }
@@ -347,34 +355,44 @@ impl History {
     }
 }
 
-fn back_up(path: &Path) -> Backup {
-    let snapshot = SqliteSnapshot::open(path, &SnapshotOptions::default()).unwrap();
-    let mut image = vec![0; snapshot.files()[0].size_bytes as usize];
-    snapshot.read(1, 0, &mut image).unwrap();
-    snapshot.close().unwrap();
-    Backup {
-        image,
-        position: snapshot.wal_position(),
+impl History {
+    fn back_up(&mut self) {
+        let options = SnapshotOptions {
+            spool: Some(self.options().folder),
+            after: self.last_lsn(),
+            ..SnapshotOptions::default()
+        };
+        let snapshot = SqliteSnapshot::open(&self.path(), &options).unwrap();
+        let mut image = vec![0; snapshot.files()[0].size_bytes as usize];
+        snapshot.read(1, 0, &mut image).unwrap();
+        snapshot.close().unwrap();
+        self.backups.push(Backup {
+            image,
+            position: snapshot.wal_position(),
+            lsn: snapshot.position().last_lsn,
+        });
     }
+}
+
+/// The seeds of histories, each of which is printed: that of the environment, or the time.
+fn seeds(default: u64) -> (Option<u64>, impl Iterator<Item = u64>) {
+    let number = |name| std::env::var(name).ok()?.parse().ok();
+    let count = number("WINDLASS_HISTORIES");
+    let time = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    let seed = number("WINDLASS_SEED").unwrap_or(time.as_nanos() as u64);
+    let seeds = (0..count.unwrap_or(default)).map(move |round| {
+        let seed = seed.wrapping_add(round.wrapping_mul(0x9E37_79B9)) | 1;
+        println!("WINDLASS_SEED={seed} WINDLASS_HISTORIES=1");
+        seed
+    });
+    (count, seeds)
 }
 
 #[test]
 fn random_histories_restore_to_states_that_were_committed() {
-    let count = std::env::var("WINDLASS_HISTORIES")
-        .ok()
-        .and_then(|count| count.parse().ok());
-    let time = std::time::SystemTime::UNIX_EPOCH
-        .elapsed()
-        .unwrap()
-        .as_nanos() as u64;
-    let seed = std::env::var("WINDLASS_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok());
-    let seed: u64 = seed.unwrap_or(time);
+    let (count, seeds) = seeds(100);
     let (mut restored, mut gaps) = (0, 0);
-    for round in 0..count.unwrap_or(100_u64) {
-        let seed = seed.wrapping_add(round.wrapping_mul(0x9E37_79B9)) | 1;
-        println!("WINDLASS_SEED={seed} WINDLASS_HISTORIES=1");
+    for seed in seeds {
         let mut history = History::new(seed);
         for _ in 0..40 + history.random.below(120) {
             match history.random.below(3) {
