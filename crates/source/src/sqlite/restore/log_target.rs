@@ -17,10 +17,10 @@ use super::staging_file::StagingFile;
 use super::state::{self, RestoreProgress, RestoringState};
 use super::{Existing, ExistingTarget, Publish, fault, replaceable, resolve};
 use crate::engine::{Rolled, StopAt};
+use crate::sqlite::file_error;
 use crate::sqlite::log_description::LogDescription;
 use crate::sqlite::log_snapshot::LOG_FILE_ID;
 use crate::sqlite::spool::{self, Reach, Records, SpoolError, Stop};
-use crate::sqlite::{beside, file_error};
 use crate::{Error, Protection, Recovery, RestoreTarget};
 
 /// A restore of a log backup.
@@ -73,7 +73,7 @@ impl SqliteLogTarget {
             _ => StagingFile::reopen(&target, state.size_bytes)?,
         };
         let existing = replaceable(&target, request.existing)?;
-        let log_path = beside(&target, ".windlass-restoring.log");
+        let log_path = state::log_path(&target);
         let log = own::claim(&log_path);
         let log = log.map_err(|error| file_error("create", &log_path, error))?;
         state.made_for = request.made_for.unwrap_or(state.made_for);

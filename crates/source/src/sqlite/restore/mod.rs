@@ -3,6 +3,7 @@
 //! ```text
 //! app.db                              the target: the old database, or nothing, until the very end
 //! app.db.windlass-restoring           the new database during the restore
+//! app.db.windlass-restoring.log       while a log backup is applied
 //! app.db.windlass-restoring.json      only between NORECOVERY and RECOVERY: what was restored so far
 //! ```
 //!

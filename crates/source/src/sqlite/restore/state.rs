@@ -185,9 +185,15 @@ pub(super) fn read_for_log(target: &Path) -> Result<RestoringState, Error> {
     }
 }
 
-/// Removes the state next to `target`, if it exists.
+/// The file that collects the log of a set while it is applied.
+pub(super) fn log_path(target: &Path) -> PathBuf {
+    beside(target, ".windlass-restoring.log")
+}
+
+/// Removes the state next to `target`, if it exists, and what a killed restore of a log has left.
 pub(super) fn remove(target: &Path) -> Result<(), Error> {
     let path = state_path(target);
+    remove_file(&log_path(target))?;
     remove_file(&beside(&path, ".new"))?;
     remove_file(&path)
 }

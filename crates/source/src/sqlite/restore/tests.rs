@@ -8,6 +8,10 @@ use rusqlite::Connection;
 use windlass_base::{Guid, Lsn};
 
 use super::*;
+use crate::engine::StopAt;
+use crate::sqlite::log_description::LogDescription;
+use crate::sqlite::log_snapshot::LOG_FILE_ID;
+use crate::sqlite::spool;
 use crate::sqlite::{FollowOptions, Follower, SnapshotOptions, SqliteSnapshot, Stop, WhenFull};
 use crate::{Recovery, Snapshot};
 
@@ -51,6 +55,9 @@ fn run(plan: &str, folder: &Path) -> Result<(), Error> {
     if plan == "forward" {
         return forward(&to_moment(folder, Stop::Latest)).map(drop);
     }
+    if plan == "log" {
+        return roll(folder, StopAt::End);
+    }
     let content = match plan {
         "next differential" => "next.db",
         _ => "new.db",
@@ -88,6 +95,121 @@ fn run(plan: &str, folder: &Path) -> Result<(), Error> {
     fault::point("half written");
     target.write(FILE_ID, first.len() as u64, second)?;
     Box::new(target).finish(recovery)
+}
+
+/// Applies the spool of `prepare_spool` as a log backup, with recovery.
+fn roll(folder: &Path, stop: StopAt) -> Result<(), Error> {
+    let slice = spool::slices(&folder.join("spool"), u32::MAX)?.remove(0);
+    let mut bytes = vec![0; slice.bytes as usize];
+    slice.reader().read(&mut bytes)?;
+    let description = LogDescription::of(&slice);
+    let target = SqliteLogTarget::begin(LogRestoreRequest {
+        target: folder.join("app.db"),
+        description: description.store(),
+        family_guid: RestoreRequest::default().family_guid,
+        set_guid: set_guid(FULL_SET + 7),
+        checkpoint_lsn: description.last_lsn(),
+        stop,
+        existing: Existing::Replace,
+        protection: RestoreRequest::default().protection,
+        allow_less_protected: false,
+        made_for: None,
+        cancel: Arc::default(),
+    })?;
+    target.write(LOG_FILE_ID, 0, &bytes)?;
+    Box::new(target).finish(Recovery::Recovery)
+}
+
+#[test]
+fn a_log_that_was_interrupted_can_be_applied_again() {
+    for (step, goes_on, recovers) in [
+        ("log marked", true, false),
+        ("log applied", true, false),
+        ("log ready", true, true),
+        ("folded", true, true),
+        ("side files removed", true, true),
+        ("renamed", false, false),
+    ] {
+        for first in ["log", "recovery"] {
+            let folder = prepare_folder();
+            prepare_spool(folder.path());
+            kill_after(step, "log", folder.path());
+            let expected = if step == "renamed" { "new" } else { "old" };
+            assert_eq!(found(folder.path()), expected, "killed after '{step}'");
+            let is_possible = if first == "log" { goes_on } else { recovers };
+            let ended = run(first, folder.path());
+            assert_eq!(ended.is_ok(), is_possible, "{step}: {first}: {ended:?}");
+            if !is_possible && goes_on {
+                // It is neither the one state nor the other, and says so.
+                assert!(
+                    matches!(ended, Err(Error::RollInterrupted { .. })),
+                    "{ended:?}"
+                );
+                run("log", folder.path()).unwrap();
+            }
+            assert_eq!(found(folder.path()), "new", "{step}: {first}");
+            // As the state file, it means nothing then, and the next restore removes it.
+            let has_log = folder.path().join("app.db.windlass-restoring.log").exists();
+            assert_eq!(has_log, !goes_on, "{step}: {first}");
+        }
+    }
+}
+
+#[test]
+fn a_log_that_was_applied_further_is_not_taken_back() {
+    let folder = prepare_folder();
+    prepare_spool(folder.path());
+    let spool = folder.path().join("spool");
+    let slice = spool::slices(&spool, u32::MAX).unwrap().remove(0);
+    let begin_ms = LogDescription::of(&slice).times_us().0.div_ceil(1000);
+    kill_after("log applied", "log", folder.path());
+    let back = roll(folder.path(), StopAt::Time(begin_ms)).unwrap_err();
+    assert!(matches!(back, Error::RollInterrupted { .. }), "{back}");
+    run("log", folder.path()).unwrap();
+    assert_eq!(found(folder.path()), "new");
+}
+
+#[test]
+fn a_log_with_a_flipped_bit_changes_nothing() {
+    let folder = prepare_folder();
+    prepare_spool(folder.path());
+    let segment = folder.path().join("spool/00000001.wspool");
+    let bytes = fs::read(&segment).unwrap();
+    for at in (0..bytes.len()).step_by(bytes.len() / 40) {
+        let slice = spool::slices(&folder.path().join("spool"), u32::MAX)
+            .unwrap()
+            .remove(0);
+        let mut flipped = bytes[..slice.bytes as usize].to_vec();
+        let Some(byte) = flipped.get_mut(at) else {
+            continue;
+        };
+        *byte ^= 4;
+        let description = LogDescription::of(&slice);
+        let target = SqliteLogTarget::begin(LogRestoreRequest {
+            target: folder.path().join("app.db"),
+            description: description.store(),
+            family_guid: RestoreRequest::default().family_guid,
+            set_guid: set_guid(FULL_SET + 7),
+            checkpoint_lsn: description.last_lsn(),
+            stop: StopAt::End,
+            existing: Existing::Replace,
+            protection: RestoreRequest::default().protection,
+            allow_less_protected: false,
+            made_for: None,
+            cancel: Arc::default(),
+        });
+        let target = target.unwrap();
+        target.write(LOG_FILE_ID, 0, &flipped).unwrap();
+        let refused = Box::new(target).finish(Recovery::Recovery).unwrap_err();
+        assert!(matches!(refused, Error::Spool(_)), "byte {at}: {refused}");
+        let state = restoring(&folder.path().join("app.db"))
+            .unwrap()
+            .expect("a state");
+        assert_eq!(state.progress, RestoreProgress::Ready, "byte {at}");
+    }
+    assert_eq!(found(folder.path()), "old");
+    run("log", folder.path()).unwrap();
+    assert_eq!(found(folder.path()), "new");
 }
 
 fn to_moment(folder: &Path, stop: Stop) -> ForwardRequest {
