@@ -8,6 +8,7 @@ mod inspect;
 mod install;
 mod keys;
 mod locking;
+mod log;
 mod measuring;
 mod repack;
 mod serve;
@@ -37,6 +38,7 @@ pub(crate) use inspect::{FilesArguments, HeaderArguments, LabelArguments};
 pub(crate) use install::InstallArguments;
 pub(crate) use keys::{KeyArguments, RekeyArguments, SigningKeyArguments};
 pub(crate) use locking::LockingArguments;
+pub(crate) use log::LogArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
 pub(crate) use repack::{RepackArguments, UnpackArguments};
 pub(crate) use serve::{Patience, ServeArguments};
@@ -191,19 +193,8 @@ pub(crate) struct BackupArguments {
     /// Back up only what changed since the last full backup
     #[arg(long)]
     pub(crate) differential: bool,
-    /// Back up only the log since the last log backup, of a database with the recovery model FULL
-    #[arg(long, conflicts_with_all = ["differential", "as_is", "integrity", "no_write", "no_compress_write"])]
-    pub(crate) log: bool,
-    /// With --log, of a SQLite file: folder of the spool that has its log (windlass follow FILE --to DIR), if that is not
-    /// the instance's. A full or differential backup with it is made in order with the log backups
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["no_write", "no_compress_write"])]
-    pub(crate) follow: Option<PathBuf>,
-    /// Leave the log as it is; works also if the data files are lost
-    #[arg(long, requires = "log", conflicts_with = "no_recovery")]
-    pub(crate) no_truncate: bool,
-    /// Back up the end of the log, and leave the database in the restoring state
-    #[arg(long, requires = "log")]
-    pub(crate) no_recovery: bool,
+    #[command(flatten)]
+    pub(crate) of_log: LogArguments,
     /// Media of the full backup that is the differential base
     #[arg(long, value_name = "FILE", requires = "differential")]
     pub(crate) base: Vec<PathBuf>,

@@ -56,16 +56,17 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
 /// The options on the command line, except the recipients, whose files are not read.
 pub(super) fn options(arguments: &BackupArguments, common: &Common) -> BackupOptions {
     let (tuning, locking) = (&arguments.tuning, &arguments.locking);
+    let of_log = &arguments.of_log;
     BackupOptions {
         is_differential: arguments.differential,
-        log: arguments
+        log: of_log
             .log
-            .then_some(match (arguments.no_truncate, arguments.no_recovery) {
+            .then_some(match (of_log.no_truncate, of_log.no_recovery) {
                 (true, _) => LogChoice::NoTruncate,
                 (false, true) => LogChoice::NoRecovery,
                 (false, false) => LogChoice::Truncate,
             }),
-        spool: arguments.follow.clone(),
+        spool: of_log.follow.clone(),
         base: arguments.base.iter().map(DeviceAddress::disk).collect(),
         missing_base: match arguments.base_missing_ok {
             true => MissingBase::Warns,

@@ -137,7 +137,7 @@ impl History {
             if log.description.last_lsn() < end {
                 continue;
             }
-            self.apply(&target, log);
+            Self::apply(&target, log);
             end = log.description.last_lsn();
             let staged = crate::sqlite::beside(&target, ".windlass-restoring");
             let copy = self.folder.path().join("looked-at.db");
@@ -153,7 +153,7 @@ impl History {
         reached
     }
 
-    fn apply(&self, target: &Path, log: &LogSet) {
+    fn apply(target: &Path, log: &LogSet) {
         let rolling = SqliteLogTarget::begin(LogRestoreRequest {
             target: target.to_owned(),
             description: log.description.store(),
