@@ -239,7 +239,7 @@ fn a_log_backup_needs_the_model_full_and_a_full_backup() {
     refused(&sql(&place, log), &[4214, 50235, 3013]);
     refused(
         &place.sql_with(&["--json"], "ALTER DATABASE app SET RECOVERY FULL"),
-        &[50001],
+        &[50253],
     );
     refused(
         &place.sql_with(&["--json"], "BACKUP LOG app TO DISK = 'D:\\1.trn'"),
