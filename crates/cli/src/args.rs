@@ -10,6 +10,7 @@ mod keys;
 mod locking;
 mod log;
 mod measuring;
+mod point;
 mod repack;
 mod serve;
 mod sql;
@@ -20,7 +21,6 @@ mod written;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use windlass_base::Lsn;
 use windlass_base::size::parse_bytes;
 use windlass_base::word::{Depth, Goal};
 use windlass_instance::RestorePolicy;
@@ -40,6 +40,8 @@ pub(crate) use keys::{KeyArguments, RekeyArguments, SigningKeyArguments};
 pub(crate) use locking::LockingArguments;
 pub(crate) use log::LogArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
+pub(crate) use point::Point;
+use point::parse_point;
 pub(crate) use repack::{RepackArguments, UnpackArguments};
 pub(crate) use serve::{Patience, ServeArguments};
 pub(crate) use sql::SqlArguments;
@@ -254,23 +256,6 @@ pub(crate) struct RunArguments {
     /// command still runs; see --dry-run
     #[arg(long)]
     pub(crate) tsql: bool,
-}
-
-/// A point in the history of a database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Point {
-    /// Microseconds since 1970, UTC.
-    Time(u64),
-    /// The state after the commit with this record.
-    Lsn(Lsn),
-}
-
-fn parse_point(text: &str) -> Result<Point, String> {
-    let lsn = text.strip_prefix("lsn:").and_then(|lsn| lsn.parse().ok());
-    let time = windlass_base::time_of_text(text).map(Point::Time);
-    lsn.map(Point::Lsn).or(time).ok_or_else(|| {
-        "a time such as '2026-11-24 10:15:00.5' or 2026-11-24T09:15:00Z, or lsn:N".to_owned()
-    })
 }
 
 const RESTORE_NOTES: &str = "\

@@ -245,11 +245,11 @@ messages! {
     3271, 16, nonrecoverable_io(file, error), "A nonrecoverable I/O error occurred on file \"{file}:\" {error}.";
     3272, 16, block_size_incompatible(device, sector, block_size), "The '{device}' device has a hardware sector size of {sector}, but the block size parameter specifies an incompatible override value of {block_size}. Reissue the statement using a compatible block size.";
     3287, 16, file_id_malformed(position, device), "The file ID {position} on device '{device}' is incorrectly formed and can not be read.";
+    3441, 16, standby_lost(database, id, file, error), "During startup of warm standby database '{database}' (database ID {id}), its standby file ('{file}') was inaccessible to the RESTORE statement. The operating system error was '{error}'. Diagnose the operating system error, correct the problem, and retry startup.";
     3623, 16, invalid_operation(), "An invalid floating point operation occurred.";
     3701, 11, cannot_drop(kind, name), "Cannot drop the {kind} '{name}', because it does not exist or you do not have permission.";
     3702, 16, drop_in_use(database), "Cannot drop database \"{database}\" because it is currently in use.";
     3708, 16, drop_system_database(database), "Cannot drop the database '{database}' because it is a system database.";
-    3441, 16, standby_lost(database, id, file, error), "During startup of warm standby database '{database}' (database ID {id}), its standby file ('{file}') was inaccessible to the RESTORE statement. The operating system error was '{error}'. Diagnose the operating system error, correct the problem, and retry startup.";
     3902, 16, commit_without_begin(), "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.";
     3903, 16, rollback_without_begin(), "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.";
     3906, 16, database_read_only(database), "Failed to update database \"{database}\" because the database is read-only.";

@@ -84,9 +84,7 @@ fn options_that_are_not_built_are_refused() {
         assert_eq!(place.numbers(&backup(options)), [number, 3013], "{options}");
     }
     for (options, number) in [
-        ("STANDBY = 'd:\\u'", 50001),
         ("PARTIAL", 50005),
-        ("STOPATMARK = 'm'", 50001),
         ("RESTRICTED_USER", 50005),
         ("KEEP_CDC", 50005),
         ("NEW_BROKER", 50005),

@@ -507,7 +507,7 @@ fn queries_on_a_backup_read_the_tables_that_they_name_and_leave_nothing() {
     ] {
         let run = on(&file, change);
         assert_eq!(run.code, Some(1), "{change}: {}", run.err);
-        assert!(run.err.contains("readonly"), "{}", run.err);
+        assert!(run.err.contains("read-only"), "{}", run.err);
     }
     let run = on(&damaged, "SELECT count(*) FROM Orders");
     assert_eq!(run.code, Some(1), "{}", run.err);

@@ -25,9 +25,9 @@ impl RestoreOperation<'_> {
         }
         if set.source_kind != SourceKind::Engine {
             // Its LSNs are times.
-            return match (set.wal_position, reader.options.stop) {
+            return match (set.wal_position, &reader.options.stop) {
                 (Some(_), StopAt::Time(unix_ms))
-                    if unix_ms / 1000 >= u64::from(set.checkpoint_lsn.vlf) =>
+                    if *unix_ms / 1000 >= u64::from(set.checkpoint_lsn.vlf) =>
                 {
                     Ok(())
                 }

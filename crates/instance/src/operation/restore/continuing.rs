@@ -2,7 +2,7 @@
 
 use windlass_base::message::table;
 use windlass_base::{Guid, Lsn};
-use windlass_media::SetType;
+use windlass_media::{SetType, SourceKind};
 
 use super::moment::End;
 use super::newest::{Inventory, Newest};
@@ -72,8 +72,11 @@ impl Inventory {
         let sets = self.held_until(until_ms);
         let chains = Chains::of(&sets);
         let guids: Vec<Guid> = wanted.iter().map(|index| sets[*index].set_guid).collect();
-        let can_ship =
-            |index: usize| End::of(&self.found[index].set).is_some_and(|end| end.has_log);
+        let can_ship = |index: usize| {
+            let set = &self.found[index].set;
+            set.source_kind == SourceKind::Engine && End::of(set).is_some_and(|end| end.has_log)
+        };
+
         if !wanted.iter().any(|index| can_ship(*index)) {
             return Err(table::ship_needs_log().into());
         }

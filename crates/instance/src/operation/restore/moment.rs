@@ -11,6 +11,7 @@ use windlass_base::{Lsn, local_of_unix_ms};
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_source::RecoveryModel;
 use windlass_source::engine::{StopAt, describe};
+use windlass_source::sqlite::LogDescription;
 
 use super::newest::{Inventory, Newest};
 use crate::Failure;
@@ -32,6 +33,9 @@ pub(super) struct End {
 impl End {
     /// That of a set; `None` if its description cannot be read, or it has none.
     pub(super) fn of(set: &SetConfiguration) -> Option<Self> {
+        if set.source_kind == SourceKind::Sqlite {
+            return Self::of_sqlite(set);
+        }
         if set.source_kind != SourceKind::Engine {
             return None;
         }
@@ -40,6 +44,22 @@ impl End {
             unix_ms: description.ended_ms(),
             lsn: description.last_lsn(),
             has_log: description.recovery_model() != RecoveryModel::Simple,
+        })
+    }
+
+    /// The same of a SQLite file: its LSNs are times, and log backups follow a set that knows where in the log it is.
+    fn of_sqlite(set: &SetConfiguration) -> Option<Self> {
+        let unix_ms = match set.set_type {
+            SetType::Log => LogDescription::parse(&set.source_description)?.times_us().1 / 1000,
+            _ => {
+                set.wal_position.as_ref()?;
+                u64::from(set.checkpoint_lsn.vlf).saturating_mul(1000)
+            }
+        };
+        Some(Self {
+            unix_ms,
+            lsn: set.last_lsn,
+            has_log: true,
         })
     }
 

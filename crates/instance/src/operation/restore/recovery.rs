@@ -28,15 +28,7 @@ pub(super) fn run(
     options: &RestoreOptions,
     sink: &mut dyn Sink,
 ) -> Result<RestoreOutcome, Failure> {
-    let path = match (&known, &options.target) {
-        (Some(record), _) if record.state == DatabaseState::Online && !waits(record) => {
-            return Err(table::already_recovered().into());
-        }
-        (Some(record), _) => record.path.clone(),
-        (None, Some(target)) => absolute(target)
-            .map_err(|error| table::cannot_open_file(target.display(), os_error(&error)))?,
-        (None, None) => return Err(table::restore_cannot_create(name).into()),
-    };
+    let path = place(name, known.as_ref(), options)?;
     if options.stop != StopAt::End {
         return Err(table::option_not_supported("STOPAT").into());
     }
@@ -94,6 +86,23 @@ pub(super) fn run(
     drop(alone);
     sink.message(timing::closing(operation, 0, 0, begun.elapsed()));
     Ok(RestoreOutcome::Recovered)
+}
+
+/// The first file of the database that waits.
+fn place(
+    name: &str,
+    known: Option<&DatabaseRecord>,
+    options: &RestoreOptions,
+) -> Result<PathBuf, Failure> {
+    match (known, &options.target) {
+        (Some(record), _) if record.state == DatabaseState::Online && !waits(record) => {
+            Err(table::already_recovered().into())
+        }
+        (Some(record), _) => Ok(record.path.clone()),
+        (None, Some(target)) => absolute(target)
+            .map_err(|error| table::cannot_open_file(target.display(), os_error(&error)).into()),
+        (None, None) => Err(table::restore_cannot_create(name).into()),
+    }
 }
 
 /// Whether the files of a database are not being restored, but those of a database as it was closed.

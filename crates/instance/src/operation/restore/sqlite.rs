@@ -113,7 +113,7 @@ fn begin_log(wanted: &Wanted<'_>) -> Result<Begun, Failure> {
         family_guid: set.family_guid,
         set_guid: set.set_guid,
         checkpoint_lsn: set.last_lsn,
-        stop: options.stop,
+        stop: options.stop.clone(),
         existing: match wanted.known.is_none() && !options.replaces {
             true => Existing::Refuse,
             false => Existing::Replace,

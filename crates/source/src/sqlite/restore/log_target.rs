@@ -102,11 +102,15 @@ impl SqliteLogTarget {
     /// The state that is reached, and whether that is where the restore is to stop.
     fn reach(&self) -> Result<(Reach, bool), Error> {
         let (begin_us, end_us) = self.description.times_us();
-        let (stop, is_reached) = match self.request.stop {
+        let (stop, is_reached) = match &self.request.stop {
             StopAt::End => (Stop::Latest, true),
-            StopAt::Time(unix_ms) if unix_ms.saturating_mul(1000) > end_us => (Stop::Latest, false),
-            StopAt::Time(unix_ms) => (Stop::Time(unix_ms.saturating_mul(1000)), true),
-            StopAt::Lsn(_) | StopAt::BeforeLsn(_) => return Err(SpoolError::NoMarks.told()),
+            &StopAt::Time(unix_ms) if unix_ms.saturating_mul(1000) > end_us => {
+                (Stop::Latest, false)
+            }
+            &StopAt::Time(unix_ms) => (Stop::Time(unix_ms.saturating_mul(1000)), true),
+            StopAt::Lsn(_) | StopAt::BeforeLsn(_) | StopAt::Mark(_) | StopAt::BeforeMark(_) => {
+                return Err(SpoolError::NoMarks.told());
+            }
         };
         if let Stop::Time(wanted) = stop
             && wanted < begin_us
@@ -273,7 +277,7 @@ impl RestoreTarget for SqliteLogTarget {
         }
         // From here on, a failure does not cost the sequence: RECOVERY alone can be repeated.
         let (_, end_us) = self.description.times_us();
-        self.state.reached_us = match (is_reached, self.request.stop) {
+        self.state.reached_us = match (is_reached, &self.request.stop) {
             (true, StopAt::Time(_)) => reach.time_us,
             _ => end_us,
         };

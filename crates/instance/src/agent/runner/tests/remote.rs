@@ -38,7 +38,8 @@ fn a_job_of_a_remote_session_reaches_no_further_than_the_session() {
     let place = Place::new();
     let outside = tempfile::tempdir().unwrap();
     let file = outside.path().join("job.bak");
-    let backup = format!("BACKUP DATABASE master TO DISK = ''{}''", file.display());
+    let backup = format!("BACKUP DATABASE Shop TO DISK = ''{}''", file.display());
+    assert_eq!(place.run("CREATE DATABASE Shop"), [50010]);
     let mut ops = remote(&place);
     let attach = format!(
         "EXEC sp_attach_db ''sec'', ''{}''",

@@ -1,0 +1,20 @@
+//! Points in the history of a database.
+
+use windlass_base::Lsn;
+
+/// A point in the history of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Point {
+    /// Microseconds since 1970, UTC.
+    Time(u64),
+    /// The state after the commit with this record.
+    Lsn(Lsn),
+}
+
+pub(crate) fn parse_point(text: &str) -> Result<Point, String> {
+    let lsn = text.strip_prefix("lsn:").and_then(|lsn| lsn.parse().ok());
+    let time = windlass_base::time_of_text(text).map(Point::Time);
+    lsn.map(Point::Lsn).or(time).ok_or_else(|| {
+        "a time such as '2026-11-24 10:15:00.5' or 2026-11-24T09:15:00Z, or lsn:N".to_owned()
+    })
+}
