@@ -220,7 +220,6 @@ fn what_is_not_built_is_refused_and_not_ignored() {
     gives("USE app CHECKPOINT", &[50005]);
     gives("USE app BEGIN TRAN m WITH MARK", &[50230]);
     gives("ALTER DATABASE app SET RECOVERY FULL", &[50253]);
-    gives("USE app BEGIN TRAN m WITH MARK", &[50001]);
     gives("EXEC sp_nosuch", &[2812]);
 }
 
