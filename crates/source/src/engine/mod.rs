@@ -13,7 +13,7 @@
 //! A log backup is collected in the same way. It is applied to the data files once all of it has been seen.
 //!
 //! With NORECOVERY the restored data files stay under their temporary names, with a state file that
-//! describes them. With STANDBY they are read there until the next restore, see [`standby`].
+//! describes them. With STANDBY they are read there until the next restore, see `standby`.
 
 mod content;
 mod ending;
