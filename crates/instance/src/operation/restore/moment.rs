@@ -53,7 +53,8 @@ impl End {
             SetType::Log => LogDescription::parse(&set.source_description)?.times_us().1 / 1000,
             _ => {
                 set.wal_position.as_ref()?;
-                u64::from(set.checkpoint_lsn.vlf).saturating_mul(1000)
+                // Of the time, the LSN has the whole seconds.
+                (u64::from(set.checkpoint_lsn.vlf) + 1).saturating_mul(1000)
             }
         };
         Some(Self {
@@ -175,7 +176,7 @@ impl Inventory {
             && before.unix_ms > 0
         {
             let within = chance / count % (own.unix_ms - before.unix_ms);
-            return self.leading_to(&StopAt::Time(before.unix_ms + 1 + within), wanted);
+            return self.leading_to(&StopAt::Time(before.unix_ms + within), wanted);
         }
         let steps = chains
             .path(chosen)
