@@ -27,6 +27,7 @@ mod content;
 mod database;
 pub mod engine;
 mod error;
+mod log_only;
 pub mod ownership;
 mod protection;
 mod source;

@@ -1,22 +1,18 @@
 //! A log backup of a page engine database: its log from the end of the last log backup on, and no data.
 
-use std::io;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use windlass_base::{FilePage, Guid, PAGE_BYTES};
+use windlass_base::PAGE_BYTES;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{Database, LogBackup, LogCopy};
-use windlass_io::DirectFile;
 use windlass_media::SourceKind;
 
 use super::snapshot::source_file;
 use super::{LOG_FILE_ID, engine_error};
+use crate::log_only::LogOnly;
 use crate::sqlite::identity::created;
-use crate::{
-    DatabaseIdentity, Ending, Error, FileKind, FileRanges, LogPiece, Position, Snapshot, SourceFile,
-};
+use crate::{DatabaseIdentity, Ending, Error, FileKind, LogPiece, Position, SourceFile};
 
 /// A log backup, as the pipeline reads it.
 #[derive(Debug)]
@@ -30,9 +26,9 @@ pub struct EngineLogSnapshot {
 
 #[derive(Debug)]
 struct Copying {
-    /// Taken by [`Snapshot::complete`].
+    /// Taken by [`LogOnly::complete`].
     backup: Option<LogBackup>,
-    /// Begun by [`Snapshot::finish_data`].
+    /// Begun by [`LogOnly::begin_copy`].
     copy: Option<LogCopy>,
     bytes: u64,
 }
@@ -104,18 +100,9 @@ impl EngineLogSnapshot {
     fn copying(&self) -> MutexGuard<'_, Copying> {
         self.copying.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn no_data(file_id: u16, offset: u64, bytes: usize) -> Error {
-        Error::OutOfRange {
-            file_id,
-            offset,
-            bytes: bytes as u64,
-            size_bytes: 0,
-        }
-    }
 }
 
-impl Snapshot for EngineLogSnapshot {
+impl LogOnly for EngineLogSnapshot {
     fn identity(&self) -> &DatabaseIdentity {
         &self.identity
     }
@@ -128,53 +115,9 @@ impl Snapshot for EngineLogSnapshot {
         &self.files
     }
 
-    fn ranges(&self, _file_id: u16) -> Vec<Range<u64>> {
-        Vec::new()
-    }
-
-    fn narrow(&mut self, _ranges: FileRanges) {}
-
-    fn located(
-        &self,
-        file_id: u16,
-        offset: u64,
-        bytes: usize,
-    ) -> Result<Option<Arc<DirectFile>>, Error> {
-        Err(Self::no_data(file_id, offset, bytes))
-    }
-
-    fn amend(
-        &self,
-        file_id: u16,
-        offset: u64,
-        buffer: &mut [u8],
-        _outcome: io::Result<usize>,
-    ) -> Result<(), Error> {
-        Err(Self::no_data(file_id, offset, buffer.len()))
-    }
-
-    fn check_pages(
-        &self,
-        _file_id: u16,
-        _offset: u64,
-        _bytes: &[u8],
-        _on_bad: &mut dyn FnMut(FilePage),
-    ) {
-    }
-
-    /// The blocks of the log have checksums, which the copy verifies.
-    fn has_page_checksums(&self) -> bool {
-        true
-    }
-
-    fn tracks_changes(&self) -> bool {
-        true
-    }
-
-    fn finish_data(&self) -> Result<(), Error> {
+    fn begin_copy(&self) {
         let mut copying = self.copying();
         copying.copy = copying.backup.as_ref().map(LogBackup::copy);
-        Ok(())
     }
 
     fn read_log(&self, buffer: &mut [u8]) -> Result<Option<LogPiece>, Error> {
@@ -196,7 +139,7 @@ impl Snapshot for EngineLogSnapshot {
         }))
     }
 
-    fn ending(&self) -> Result<Option<Ending>, Error> {
+    fn ending(&self) -> Ending {
         let log_bytes = self.copying().bytes;
         let mut files = self.files.clone();
         for file in &mut files {
@@ -205,19 +148,14 @@ impl Snapshot for EngineLogSnapshot {
                 file.size_bytes = file.size_bytes.max(log_bytes);
             }
         }
-        Ok(Some(Ending {
+        Ending {
             position: self.position,
             files,
             description: self.description.clone(),
-        }))
+        }
     }
 
-    fn close(&self) -> Result<(), Error> {
-        // The log is held and every block of it was checked.
-        Ok(())
-    }
-
-    fn complete(&self, _set: Guid) -> Result<(), Error> {
+    fn complete(&self) -> Result<(), Error> {
         match self.copying().backup.take() {
             Some(backup) => backup.complete().map_err(engine_error),
             None => Ok(()),

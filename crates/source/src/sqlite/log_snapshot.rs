@@ -2,14 +2,11 @@
 //!
 //! The spool is the log: what is in it was not backed up yet. When the set is complete, its segments are removed.
 
-use std::io;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use windlass_base::{FilePage, Guid, Lsn};
-use windlass_io::DirectFile;
+use windlass_base::{Guid, Lsn};
 use windlass_media::{SourceKind, WalPosition};
 
 use super::follower;
@@ -17,9 +14,9 @@ use super::identity::{FileIdentity, created};
 use super::log_description::LogDescription;
 use super::snapshot::FILE_ID;
 use super::spool::{self, Slice, SliceReader};
+use crate::log_only::LogOnly;
 use crate::{
-    DatabaseIdentity, Ending, Error, FileKind, FileRanges, LogPiece, Position, RecoveryModel,
-    Snapshot, SourceFile,
+    DatabaseIdentity, Ending, Error, FileKind, LogPiece, Position, RecoveryModel, SourceFile,
 };
 
 /// The number of the log in a log backup.
@@ -149,18 +146,9 @@ impl SqliteLogSnapshot {
     fn copying(&self) -> MutexGuard<'_, (SliceReader, u64)> {
         self.copying.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn no_data(file_id: u16, offset: u64, bytes: usize) -> Error {
-        Error::OutOfRange {
-            file_id,
-            offset,
-            bytes: bytes as u64,
-            size_bytes: 0,
-        }
-    }
 }
 
-impl Snapshot for SqliteLogSnapshot {
+impl LogOnly for SqliteLogSnapshot {
     fn identity(&self) -> &DatabaseIdentity {
         &self.identity
     }
@@ -175,49 +163,6 @@ impl Snapshot for SqliteLogSnapshot {
 
     fn files(&self) -> &[SourceFile] {
         &self.files
-    }
-
-    fn ranges(&self, _file_id: u16) -> Vec<Range<u64>> {
-        Vec::new()
-    }
-
-    fn narrow(&mut self, _ranges: FileRanges) {}
-
-    fn located(
-        &self,
-        file_id: u16,
-        offset: u64,
-        bytes: usize,
-    ) -> Result<Option<Arc<DirectFile>>, Error> {
-        Err(Self::no_data(file_id, offset, bytes))
-    }
-
-    fn amend(
-        &self,
-        file_id: u16,
-        offset: u64,
-        buffer: &mut [u8],
-        _outcome: io::Result<usize>,
-    ) -> Result<(), Error> {
-        Err(Self::no_data(file_id, offset, buffer.len()))
-    }
-
-    fn check_pages(
-        &self,
-        _file_id: u16,
-        _offset: u64,
-        _bytes: &[u8],
-        _on_bad: &mut dyn FnMut(FilePage),
-    ) {
-    }
-
-    /// The records of the spool have checksums, which the copy verifies.
-    fn has_page_checksums(&self) -> bool {
-        true
-    }
-
-    fn tracks_changes(&self) -> bool {
-        true
     }
 
     fn read_log(&self, buffer: &mut [u8]) -> Result<Option<LogPiece>, Error> {
@@ -241,20 +186,15 @@ impl Snapshot for SqliteLogSnapshot {
         Ok(Some(piece))
     }
 
-    fn ending(&self) -> Result<Option<Ending>, Error> {
-        Ok(Some(Ending {
+    fn ending(&self) -> Ending {
+        Ending {
             position: self.position,
             files: self.files.clone(),
             description: self.description.clone(),
-        }))
+        }
     }
 
-    fn close(&self) -> Result<(), Error> {
-        // Every record of it was checked.
-        Ok(())
-    }
-
-    fn complete(&self, _set: Guid) -> Result<(), Error> {
+    fn complete(&self) -> Result<(), Error> {
         if !self.truncates {
             return Ok(());
         }
