@@ -1,32 +1,24 @@
 //! Writes tables as CSV files: RFC 4180, UTF-8. NULL is an empty field, an empty text is two
 //! quotation marks.
 
-use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use windlass_bak::table::{Table, Value};
 
 use crate::Error;
 use crate::extract::Fill;
-use crate::target::safe_name;
+use crate::table_folder::{TableFile, TableFolder};
 
 /// A folder of CSV files.
 #[derive(Debug)]
-pub(crate) struct CsvWriter {
-    folder: PathBuf,
-    names: BTreeSet<PathBuf>,
-}
+pub(crate) struct CsvWriter(TableFolder);
 
 impl CsvWriter {
     /// Creates the folder, which must not exist.
     pub(crate) fn create(folder: &Path) -> Result<Self, Error> {
-        std::fs::create_dir(folder).map_err(|error| Error::file(folder, error))?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            names: BTreeSet::new(),
-        })
+        TableFolder::create(folder, "csv").map(Self)
     }
 
     /// Creates the file of a table; `fill` gets a function that adds rows. Returns the name of the file.
@@ -35,17 +27,9 @@ impl CsvWriter {
         table: &Table,
         fill: &mut Fill<'_, T>,
     ) -> Result<(String, T), Error> {
-        let plain = format!("{}.{}", table.schema, table.name);
-        let mut name = safe_name(&plain, "csv");
-        let mut number = 2;
-        while !self.names.insert(name.clone()) {
-            name = safe_name(&format!("{plain} ({number})"), "csv");
-            number += 1;
-        }
-        let path = self.folder.join(&name);
+        let TableFile { name, path, file } = self.0.file(table)?;
         let failed = |error| Error::file(&path, error);
-        let file = OpenOptions::new().write(true).create_new(true).open(&path);
-        let mut out = BufWriter::new(file.map_err(failed)?);
+        let mut out = BufWriter::new(file);
         let heading: Vec<Value> = table
             .columns
             .iter()
@@ -57,7 +41,7 @@ impl CsvWriter {
             .into_inner()
             .map_err(|error| failed(error.into_error()))?;
         file.sync_all().map_err(failed)?;
-        Ok((name.display().to_string(), reported))
+        Ok((name, reported))
     }
 }
 

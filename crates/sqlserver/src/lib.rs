@@ -25,6 +25,7 @@ mod restore;
 mod source;
 mod sqlite;
 mod summing;
+mod table_folder;
 mod target;
 mod unpack;
 

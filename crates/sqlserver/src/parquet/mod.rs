@@ -7,9 +7,8 @@
 mod column;
 mod time;
 
-use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, ZstdLevel};
@@ -22,7 +21,7 @@ use windlass_bak::table::{Table, Value};
 use self::column::ColumnBuffer;
 use crate::Error;
 use crate::extract::Fill;
-use crate::target::safe_name;
+use crate::table_folder::{TableFile, TableFolder};
 
 /// Bytes of values that are collected before they are written.
 const GROUP_BYTES_MAX: usize = 32 << 20;
@@ -32,19 +31,12 @@ const GROUP_ROWS_MAX: usize = 1 << 20;
 
 /// A folder of Parquet files.
 #[derive(Debug)]
-pub(crate) struct ParquetWriter {
-    folder: PathBuf,
-    names: BTreeSet<PathBuf>,
-}
+pub(crate) struct ParquetWriter(TableFolder);
 
 impl ParquetWriter {
     /// Creates the folder, which must not exist.
     pub(crate) fn create(folder: &Path) -> Result<Self, Error> {
-        std::fs::create_dir(folder).map_err(|error| Error::file(folder, error))?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            names: BTreeSet::new(),
-        })
+        TableFolder::create(folder, "parquet").map(Self)
     }
 
     /// Creates the file of a table; `fill` gets a function that adds rows. Returns the name of the file.
@@ -53,21 +45,12 @@ impl ParquetWriter {
         table: &Table,
         fill: &mut Fill<'_, T>,
     ) -> Result<(String, T), Error> {
-        let plain = format!("{}.{}", table.schema, table.name);
-        let mut name = safe_name(&plain, "parquet");
-        let mut number = 2;
-        while !self.names.insert(name.clone()) {
-            name = safe_name(&format!("{plain} ({number})"), "parquet");
-            number += 1;
-        }
-        let path = self.folder.join(&name);
-        let file = OpenOptions::new().write(true).create_new(true).open(&path);
-        let file = file.map_err(|error| Error::file(&path, error))?;
+        let TableFile { name, path, file } = self.0.file(table)?;
         let mut writer = TableWriter::new(table, file).map_err(|error| failed(&path, error))?;
         let reported = fill(&mut |row| writer.put(row).map_err(|error| error.at(&path)))?;
         let file = writer.finish().map_err(|error| failed(&path, error))?;
         file.sync_all().map_err(|error| Error::file(&path, error))?;
-        Ok((name.display().to_string(), reported))
+        Ok((name, reported))
     }
 }
 
