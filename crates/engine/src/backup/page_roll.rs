@@ -24,6 +24,7 @@ use super::description::Content;
 use super::follow::LogFollower;
 use super::roll_forward::{Reached, RollForward};
 use super::stop::StopAt;
+use crate::database::page_restore::names_in;
 use crate::error::{EngineError, PageRefusal, Result};
 use crate::log::record::Record;
 use windlass_base::bytes::{Reader, Writer};
@@ -96,14 +97,8 @@ impl PageRollBegin {
         offset: u64,
         bytes: u64,
     ) -> impl Iterator<Item = (FilePage, PageNumber)> {
-        let page_bytes = PAGE_BYTES as u64;
-        let first = offset.div_ceil(page_bytes);
-        let end = (offset.saturating_add(bytes) / page_bytes).max(first);
-        let name = |page| FilePage { file_id, page };
         let page_count = self.roll.state.page_count();
-        let range = self.names.range(name(first)..name(end));
-        range
-            .map(|(&name, &page)| (name, page))
+        names_in(&self.names, file_id, offset, bytes)
             .filter(move |(_, page)| page.is_within(page_count))
     }
 

@@ -1,8 +1,8 @@
 //! Restores single pages of a database in use, from the full backup that is the base of its
 //! differential map.
 //!
-//! There are no log backups, so no page can be rolled forward. The restore is correct because of
-//! the differential map: an extent that is not marked has not changed since the base, so its pages
+//! No log backup is needed; with them, pages are rolled forward from any full backup ([`crate::backup::page_roll`]). The
+//! restore is correct because of the differential map: an extent that is not marked has not changed since the base, so its pages
 //! now equal their state at the end of that backup: their bytes in the set, with the set's log
 //! replayed on top. The log matters if the database itself was restored from the set: then the map
 //! starts empty at the end of the backup, not at the start of its copy.
@@ -35,6 +35,21 @@ use crate::backup::BackupDescription;
 use crate::backup::follow::LogFollower;
 use crate::error::{EngineError, PageRefusal, Result};
 use crate::log::record::Record;
+
+/// The pages that are completely inside a range of a data file.
+pub(crate) fn names_in(
+    names: &BTreeMap<FilePage, PageNumber>,
+    file_id: FileId,
+    offset: u64,
+    bytes: u64,
+) -> impl Iterator<Item = (FilePage, PageNumber)> {
+    let page_bytes = PAGE_BYTES as u64;
+    let first = offset.div_ceil(page_bytes);
+    let end = (offset.saturating_add(bytes) / page_bytes).max(first);
+    let name = |page| FilePage { file_id, page };
+    let range = names.range(name(first)..name(end));
+    range.map(|(&name, &page)| (name, page))
+}
 
 #[derive(Debug)]
 struct Wanted {
@@ -170,27 +185,14 @@ impl PageRestore {
 
     /// Whether a range of a data file contains one of the pages.
     pub fn wants(&self, file_id: FileId, offset: u64, bytes: u64) -> bool {
-        self.names_in(file_id, offset, bytes).next().is_some()
-    }
-
-    /// The pages that are completely inside a range of a data file.
-    fn names_in(
-        &self,
-        file_id: FileId,
-        offset: u64,
-        bytes: u64,
-    ) -> impl Iterator<Item = (FilePage, PageNumber)> {
-        let page_bytes = PAGE_BYTES as u64;
-        let first = offset.div_ceil(page_bytes);
-        let end = (offset.saturating_add(bytes) / page_bytes).max(first);
-        let name = |page| FilePage { file_id, page };
-        let range = self.names.range(name(first)..name(end));
-        range.map(|(&name, &page)| (name, page))
+        names_in(&self.names, file_id, offset, bytes)
+            .next()
+            .is_some()
     }
 
     /// Takes the pages out of a range of a data file, as read from the set.
     pub fn take(&mut self, file_id: FileId, offset: u64, bytes: &[u8]) {
-        let found: Vec<_> = self.names_in(file_id, offset, bytes.len() as u64).collect();
+        let found: Vec<_> = names_in(&self.names, file_id, offset, bytes.len() as u64).collect();
         for (name, page) in found {
             let start = (name.byte_offset(PAGE_BYTES) - offset) as usize;
             if let Some(wanted) = self.pages.get_mut(&page) {
