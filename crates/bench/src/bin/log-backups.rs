@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use windlass_base::page::{PAGE_BYTES, PageNumber};
 use windlass_bench::median;
+use windlass_bench::pages::{commit, fill, next};
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_engine::storage::RealFileSystem;
@@ -86,39 +87,9 @@ fn create(folder: &Path, options: &Options) -> anyhow::Result<Arc<Database>> {
         ..request.log
     };
     let database = instance.create_database(&request)?;
-    let pages = options.database_pages();
-    for first in (0..pages).step_by(1024) {
-        let next = (first..pages).take(1024);
-        commit(&database, next.filter_map(PageNumber::from_index), 1)?;
-    }
+    fill(&database, options.database_pages())?;
     database.set_recovery_model(RecoveryModel::Full)?;
     Ok(database)
-}
-
-/// Pages whose content differs from page to page and compresses to about a third.
-fn commit(
-    database: &Arc<Database>,
-    pages: impl Iterator<Item = PageNumber>,
-    fill: u64,
-) -> anyhow::Result<()> {
-    let mut writer = database.begin_write(&database.begin_read())?;
-    let mut content = [0; PAGE_BYTES];
-    for page in pages {
-        let mut state = fill ^ (u64::from(page.sqlite()) << 20);
-        for word in content.chunks_exact_mut(24) {
-            state = next(state);
-            word[..8].copy_from_slice(&state.to_le_bytes());
-        }
-        writer.write_page(page, &content)?;
-    }
-    writer.commit()?;
-    Ok(())
-}
-
-fn next(state: u64) -> u64 {
-    state
-        .wrapping_mul(6_364_136_223_846_793_005)
-        .wrapping_add(1_442_695_040_888_963_407)
 }
 
 fn back_up(
