@@ -42,12 +42,15 @@ pub(crate) fn propose(connection: &Connection, of: &BackedUp) -> Result<bool, Er
         .doing(doing)?;
     let known = in_force(connection, of.database_id, &of.of)?;
     // LSNs of different recovery forks say nothing about each other: the database is in this one.
-    let mut known = known;
-    if let (Some(base), Some(fork)) = (&known, of.fork)
-        && fork_of(connection, base.set_guid)?.is_some_and(|other| other != fork)
-    {
-        known = None;
-    }
+    let fork_of_known = match known {
+        Some(base) => fork_of(connection, base.set_guid)?,
+        None => None,
+    };
+    let is_of_other_fork = of
+        .fork
+        .zip(fork_of_known)
+        .is_some_and(|(own, known)| own != known);
+    let known = known.filter(|_| !is_of_other_fork);
     let is_newer = |base: &Base| known.is_none_or(|known| known.lsn < base.lsn);
     let Some(base) = of.base.filter(is_newer) else {
         return Ok(false);

@@ -17,10 +17,10 @@ pub enum DatabaseState {
     Online = 0,
     /// A restore has started and waits for further backups, or for recovery.
     Restoring = 1,
-    /// Its files are whole, but nothing opens them here: they are SQL Server's.
-    Offline = 6,
     /// The same, and it is read meanwhile.
     Standby = 2,
+    /// Its files are whole, but nothing opens them here: they are SQL Server's.
+    Offline = 6,
 }
 
 impl DatabaseState {
@@ -363,8 +363,8 @@ fn record_of(row: &Row<'_>) -> Result<DatabaseRecord, Error> {
         state: match number("state")? {
             0 => DatabaseState::Online,
             1 => DatabaseState::Restoring,
-            6 => DatabaseState::Offline,
             2 => DatabaseState::Standby,
+            6 => DatabaseState::Offline,
             other => return Err(stored(other.to_string(), "a state")),
         },
         origin: match number("origin")? {
