@@ -221,6 +221,13 @@ fn a_spool_without_room_holds_the_log_or_leaves_a_gap() {
         let run = on(&place, &["check", "--database", "app"]);
         assert_eq!(run.code, Some(2), "{}", run.out);
         assert!(run.out.contains("has no room"), "{}", run.out);
+        if when_full == "gap" {
+            // Nothing holds the log now: it begins again, over what was not captured.
+            application
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+                .expect("a checkpoint");
+            step(&application, 41);
+        }
         // Each log backup makes room for a part of what is held.
         let mut files = vec!["full.bak".to_owned()];
         let is_over = || {
@@ -237,10 +244,8 @@ fn a_spool_without_room_holds_the_log_or_leaves_a_gap() {
             std::thread::sleep(Duration::from_millis(1500));
         }
         let row = follower(&place);
-        let found = row["gaps"].as_u64().expect("a number");
-        // If there is room again before the application starts its log again, nothing is missed all the same.
-        assert!(found <= gaps, "{when_full}: {row}");
-        if found == 0 {
+        assert_eq!(row["gaps"], gaps, "{when_full}: {row}");
+        if when_full == "hold" {
             succeed(&place, "BACKUP LOG app TO DISK = 'd:\\last.trn'");
             files.push("last.trn".to_owned());
             let to = place.text("copy.db");
