@@ -15,6 +15,7 @@ mod repack;
 mod serve;
 mod sql;
 mod sqlserver;
+mod time;
 mod tuning;
 mod written;
 
@@ -40,12 +41,12 @@ pub(crate) use keys::{KeyArguments, RekeyArguments, SigningKeyArguments};
 pub(crate) use locking::LockingArguments;
 pub(crate) use log::LogArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
-pub(crate) use point::Point;
-use point::parse_point;
+pub(crate) use point::{Point, parse_point};
 pub(crate) use repack::{RepackArguments, UnpackArguments};
 pub(crate) use serve::{Patience, ServeArguments};
 pub(crate) use sql::SqlArguments;
 pub(crate) use sqlserver::{ExtractArguments, ExtractFormat, InspectArguments};
+pub(crate) use time::number_and_unit;
 pub(crate) use tuning::TuningArguments;
 pub(crate) use written::WrittenArguments;
 

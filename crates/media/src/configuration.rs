@@ -38,6 +38,15 @@ impl SetType {
     pub fn id(self) -> u8 {
         self as u8
     }
+
+    /// In a sentence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Log => "log",
+            Self::Differential => "differential",
+        }
+    }
 }
 
 impl Stored for SetType {

@@ -518,6 +518,7 @@ texts! {
     database_detached(database), "The database '{database}' was detached.";
     database_without_checksums(database), "'{database}' has no page checksums for CHECKSUM to verify. The backup itself has checksums.";
     differential_serves_no_parts(), "Pages and files cannot be restored from a differential backup: it is not known which extents have changed since it was made. Use the full backup it is based on.";
+    drill_not_recorded(error), "Warning: the drill is not in the ledger of the instance: {error}. Its result is only what was printed.";
     exported(database, file, bytes), "Database '{database}' was exported to '{file}': {bytes} bytes.";
     file_deleted(file), "The file '{file}' was deleted.";
     file_left(file), "The file '{file}' was attached, not created by this instance; it was not deleted.";

@@ -7,6 +7,8 @@ use clap::Args;
 use windlass_base::size::parse_bytes;
 use windlass_instance::operation::WhenFull;
 
+use super::time::number_and_unit;
+
 const NOTES: &str = "\
 The database must be in WAL mode; it is never changed and never checkpointed, and its writers do not wait. Changes
 are durable in the folder after --every at the latest. A restore takes a full backup (and a differential), and what
@@ -63,22 +65,17 @@ const EVERY_MAX: Duration = Duration::from_secs(3600);
 const ROOM_MIN: u64 = 1 << 20;
 
 pub(crate) fn parse_interval(text: &str) -> Result<Duration, String> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let milliseconds = match unit {
-        "ms" => 1,
-        "s" | "" => 1000,
-        "m" => 60_000,
-        _ => 0,
-    };
-    let every = number
-        .parse::<u64>()
-        .ok()
-        .and_then(|number| number.checked_mul(milliseconds));
-    let every = every.map(Duration::from_millis);
+    let every = number_and_unit(text).and_then(|(number, unit)| {
+        let milliseconds = match unit {
+            "ms" => 1,
+            "s" | "" => 1000,
+            "m" => 60_000,
+            _ => 0,
+        };
+        number.checked_mul(milliseconds)
+    });
     every
+        .map(Duration::from_millis)
         .filter(|every| (EVERY_MIN..=EVERY_MAX).contains(every))
         .ok_or_else(|| "a time such as 1s, 200ms or 1m, from 5ms to 60m".to_owned())
 }

@@ -1,6 +1,7 @@
 //! Points in the history of a database.
 
 use windlass_base::Lsn;
+use windlass_instance::operation::StopAt;
 
 /// A point in the history of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +10,16 @@ pub(crate) enum Point {
     Time(u64),
     /// The state after the commit with this record.
     Lsn(Lsn),
+}
+
+impl Point {
+    /// Where log backups stop for it.
+    pub(crate) fn stop(self) -> StopAt {
+        match self {
+            Self::Time(time_us) => StopAt::Time(time_us / 1000),
+            Self::Lsn(lsn) => StopAt::Lsn(lsn),
+        }
+    }
 }
 
 pub(crate) fn parse_point(text: &str) -> Result<Point, String> {

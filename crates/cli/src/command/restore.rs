@@ -160,11 +160,8 @@ fn options(arguments: &RestoreArguments, common: &Common) -> RestoreOptions {
 
 /// Where log backups stop; a follower's spool has moments of its own.
 fn stop(arguments: &RestoreArguments) -> StopAt {
-    match arguments.at.filter(|_| arguments.follow.is_none()) {
-        None => StopAt::End,
-        Some(Point::Time(time_us)) => StopAt::Time(time_us / 1000),
-        Some(Point::Lsn(lsn)) => StopAt::Lsn(lsn),
-    }
+    let point = arguments.at.filter(|_| arguments.follow.is_none());
+    point.map_or(StopAt::End, Point::stop)
 }
 
 /// The step that applies a follower's spool, if that is wanted; the steps before it leave the database restoring.

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use windlass_base::Guid;
 use windlass_base::size::Bytes;
 use windlass_base::word::Depth;
-use windlass_base::{Guid, Lsn};
 use windlass_instance::operation::{Aim, DrillOptions, DrillOutcome, StopAt};
 use windlass_instance::{Failure, Session};
 
 use super::texts;
-use crate::args::{Common, KeyArguments, Threads};
+use crate::args::{Common, KeyArguments, Threads, parse_point};
 use crate::command::{
     Outcome, absolute, disks, failed, io_method_refused, is_there, keys, misused, refused,
     reported, session_for,
@@ -83,20 +83,12 @@ pub(crate) enum State {
 }
 
 fn parse_state(text: &str) -> Result<State, String> {
-    let lsn = text
-        .strip_prefix("lsn:")
-        .and_then(|lsn| lsn.parse::<Lsn>().ok());
-    let time = || windlass_base::time_of_text(text).map(|time_us| StopAt::Time(time_us / 1000));
     match text {
         "latest" => Ok(State::Latest),
         "random" => Ok(State::Random),
-        _ => lsn
-            .map(StopAt::Lsn)
-            .or_else(time)
-            .map(State::At)
-            .ok_or_else(|| {
-                "latest, random, a time such as '2026-11-24 10:15:00', or lsn:N".to_owned()
-            }),
+        _ => parse_point(text)
+            .map(|point| State::At(point.stop()))
+            .map_err(|expected| format!("latest, random, {expected}")),
     }
 }
 

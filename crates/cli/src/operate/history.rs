@@ -8,23 +8,22 @@ use windlass_instance::standing::{in_zone_of_now, standings, tell_apart};
 use windlass_instance::{Column, ColumnType, ResultSet, Value};
 
 use super::HistoryArguments;
-use crate::args::Common;
+use crate::args::{Common, number_and_unit};
 use crate::command::{Outcome, existing_session, misused};
 use crate::output::{Console, Layout};
 
 /// Parses a period as minutes, hours or days; returns minutes.
 pub(crate) fn parse_rpo(text: &str) -> Result<i64, String> {
-    let digits = text.trim_end_matches(|last: char| !last.is_ascii_digit());
-    let factor = match &text[digits.len()..] {
-        "" | "m" => 1,
-        "h" => 60,
-        "d" => 24 * 60,
-        _ => 0,
-    };
-    digits
-        .parse::<i64>()
-        .ok()
-        .and_then(|number| number.checked_mul(factor))
+    let minutes = number_and_unit(text).and_then(|(number, unit)| {
+        let factor = match unit {
+            "" | "m" => 1,
+            "h" => 60,
+            "d" => 24 * 60,
+            _ => 0,
+        };
+        i64::try_from(number).ok()?.checked_mul(factor)
+    });
+    minutes
         .filter(|minutes| *minutes > 0)
         .ok_or_else(|| format!("'{text}' is not a time such as 90, 24h or 7d"))
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use windlass_instance::logical_name;
 use windlass_instance::operation::{ShipOptions, Shipped};
 
-use crate::args::{Common, KeyArguments};
+use crate::args::{Common, KeyArguments, number_and_unit};
 use crate::command::{Outcome, absolute, disks, keys, misused, refused, reported, session_for};
 use crate::output::{Console, Layout, result_json, result_line};
 
@@ -61,20 +61,18 @@ pub(crate) struct ShipArguments {
 }
 
 fn parse_time(text: &str) -> Result<Duration, String> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let seconds = match unit {
-        "s" | "" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return Err("a time such as 30s, 15m or 4h".to_owned()),
-    };
-    let number: u64 = number
-        .parse()
-        .map_err(|_| "a time such as 30s, 15m or 4h".to_owned())?;
-    Ok(Duration::from_secs(number.saturating_mul(seconds)))
+    let seconds = number_and_unit(text).and_then(|(number, unit)| {
+        let seconds = match unit {
+            "s" | "" => 1,
+            "m" => 60,
+            "h" => 3600,
+            _ => return None,
+        };
+        Some(number.saturating_mul(seconds))
+    });
+    seconds
+        .map(Duration::from_secs)
+        .ok_or_else(|| "a time such as 30s, 15m or 4h".to_owned())
 }
 
 /// Runs the command.

@@ -10,7 +10,7 @@
 //! Invariants:
 //! 1. Nothing outside of the scratch folder is written, and no database of the instance is touched or registered.
 //! 2. A drill succeeds only if every set was restored, the check found nothing, and the question was answered with yes.
-//! 3. The ledger has every drill, also those that failed.
+//! 3. The ledger has every drill that ended, also those that failed; one that cannot be written there is said.
 
 mod proof;
 mod run;

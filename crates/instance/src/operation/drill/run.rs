@@ -7,7 +7,7 @@ use windlass_base::message::table;
 use windlass_base::{Moment, local_of_unix_ms};
 use windlass_catalog::DrillRecord;
 use windlass_device::DeviceAddress;
-use windlass_media::{SetConfiguration, SetType, SourceKind};
+use windlass_media::{SetConfiguration, SourceKind};
 use windlass_source::Recovery;
 use windlass_source::engine::{StopAt, describe};
 
@@ -16,7 +16,9 @@ use super::scratch::Scratch;
 use super::{DrillOptions, DrillOutcome};
 use crate::operation::device;
 use crate::operation::media::MediaOptions;
-use crate::operation::restore::{Newest, NewestRequest, RestoreKind, RestoreOptions, Step};
+use crate::operation::restore::{
+    Newest, NewestRequest, RestoreKind, RestoreOptions, Step, ended_ms,
+};
 use crate::{Failure, Session, Silent, Sink, presence};
 
 impl Session {
@@ -42,14 +44,11 @@ impl Session {
         };
         let result = attempt(self, database, options, &mut outcome, sink);
         if !self.is_rehearsal() && !self.is_cancelled() {
-            record(
-                self,
-                database,
-                began,
-                options,
-                &outcome,
-                result.as_ref().err(),
-            );
+            let failure = result.as_ref().err();
+            let record = record_of(database, began, options, &outcome, failure);
+            if let Err(error) = self.instance.catalog_mut().record_drill(&record) {
+                sink.message(table::drill_not_recorded(error));
+            }
         }
         result.map(|()| outcome)
     }
@@ -221,11 +220,7 @@ fn bytes_of(set: &SetConfiguration) -> u64 {
 }
 
 fn named(step: &Step) -> String {
-    let kind = match step.set.set_type {
-        SetType::Full => "full",
-        SetType::Differential => "differential",
-        SetType::Log => "log",
-    };
+    let kind = step.set.set_type.name();
     let made = step.set.finished.or(step.set.started);
     made.map_or_else(|| kind.to_owned(), |made| format!("{kind} {made}"))
 }
@@ -238,28 +233,24 @@ fn state_of(plan: &Newest, last: &SetConfiguration) -> Option<String> {
     if let Some(mark) = plan.stop.mark_name() {
         return Some(mark);
     }
-    let ended = (last.source_kind == SourceKind::Engine)
-        .then(|| describe(&last.source_description).ok())
-        .flatten()
-        .map(|description| description.ended_ms())
-        .filter(|unix_ms| *unix_ms > 0);
+    let ended = ended_ms(last).filter(|unix_ms| *unix_ms > 0);
     ended
         .map(local_of_unix_ms)
         .or_else(|| last.started.map(|at| at.to_string()))
 }
 
-fn record(
-    session: &mut Session,
+/// The entry in the ledger.
+fn record_of(
     database: &str,
     began: Moment,
     options: &DrillOptions,
     outcome: &DrillOutcome,
     failure: Option<&Failure>,
-) {
+) -> DrillRecord {
     let mut errors = failure.iter().flat_map(|failure| &failure.messages);
     let error = errors.find(|message| message.is_error());
     let depth = options.depth.name().to_owned();
-    let record = DrillRecord {
+    DrillRecord {
         database: database.to_owned(),
         began,
         restored_to: outcome.restored_to.clone(),
@@ -272,8 +263,5 @@ fn record(
         // A failure always has an error; should it have none, it is no proof all the same.
         error_number: error.map_or(u32::from(failure.is_some()), |error| error.number),
         message: error.map(|error| error.text.clone()),
-    };
-    if let Err(error) = session.instance.catalog_mut().record_drill(&record) {
-        tracing::warn!("the drill was not recorded: {error}");
     }
 }

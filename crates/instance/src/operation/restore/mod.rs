@@ -66,6 +66,7 @@ use crate::instance::new_record;
 use crate::message_of::loss_messages;
 use crate::{Completed, Failure, Session, Sink};
 pub use continuing::Reached;
+pub(super) use moment::ended_ms;
 pub use newest::{Aim, Newest, NewestRequest, Step};
 use options::settle;
 pub use options::{FollowedRestore, RestoreKind, RestoreOptions};

@@ -89,6 +89,11 @@ impl End {
     }
 }
 
+/// When the state of a set ended, in milliseconds since 1970, UTC; 0 if unknown. `None` if nothing says so.
+pub(in crate::operation) fn ended_ms(set: &SetConfiguration) -> Option<u64> {
+    End::of(set).map(|end| end.unix_ms)
+}
+
 /// The point, for messages.
 fn shown(stop: &StopAt) -> String {
     match stop {

@@ -445,11 +445,7 @@ impl Inventory {
     pub(super) fn name_of(&self, index: usize) -> String {
         let found = &self.found[index];
         let set = &found.set;
-        let kind = match set.set_type {
-            SetType::Full => "full",
-            SetType::Differential => "differential",
-            SetType::Log => "log",
-        };
+        let kind = set.set_type.name();
         let made = set.finished.or(set.started);
         let made = made.map_or_else(String::new, |made| format!(", {made}"));
         let place = match self.devices.len() {
