@@ -369,3 +369,40 @@ fn nothing_is_taken_from_the_spool_by_a_backup_that_keeps_nothing() {
         metrics.out
     );
 }
+
+#[test]
+fn the_plain_command_finds_the_backups_that_lead_to_a_moment() {
+    let place = registered();
+    let application = chain(&place, 1);
+    // Of the time of a full backup, its LSN has the whole seconds.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    step(&application, 2);
+    succeed(&place, "BACKUP LOG app TO DISK = 'd:\\2.trn'");
+    let pause = || std::thread::sleep(std::time::Duration::from_millis(30));
+    pause();
+    let at = now(&place);
+    pause();
+    step(&application, 3);
+    succeed(&place, "BACKUP LOG app TO DISK = 'd:\\3.trn'");
+    step(&application, 4);
+    succeed(&place, "BACKUP LOG app TO DISK = 'd:\\4.trn'");
+    let media = ["3.trn", "full.bak", "4.trn", "1.trn", "2.trn"];
+    let restore = |media: &[&str], at: &str| {
+        let rest = ["--to", "copy.db", "--replace", "--at", at];
+        place.run(&[&["restore"], media, &rest].concat())
+    };
+    let run = restore(&media, &at);
+    assert_eq!(run.code, Some(0), "{at}: {}", run.err);
+    assert_eq!(last(&place, "copy.db"), 2);
+    assert!(run.err.contains("the moment is before it"), "{}", run.err);
+    for (media, at) in [
+        (&media[..], "2020-01-01"),
+        (&media[..], "2199-01-01"),
+        (&media[..4], &at),
+    ] {
+        let run = restore(media, at);
+        assert_eq!(run.code, Some(1), "{at}: {}", run.err);
+        assert!(run.err.contains("50290"), "{at}: {}", run.err);
+    }
+    assert_eq!(last(&place, "copy.db"), 2, "nothing was restored over it");
+}
