@@ -12,7 +12,7 @@ use windlass_media::WalPosition;
 
 use super::SpoolError;
 use super::reader::{Found, Records};
-use super::record::{ClockChange, Gap, Kind, Moment};
+use super::record::{ClockChange, Gap, Kind, Moment, State};
 use crate::Error;
 
 /// How many ranges a message names.
@@ -283,7 +283,7 @@ impl Search {
                 self.pending = None;
                 self.tie_exactly(state.position, state.time_us, state.commit_number);
                 if self.is_tied {
-                    self.seen_us = self.seen_us.max(state.time_us);
+                    self.seen(&state);
                 }
             }
         }
@@ -313,6 +313,18 @@ impl Search {
             });
         } else {
             self.after = Some((time_us, commit_number));
+        }
+    }
+
+    /// Nothing was committed since the last state, but a checkpoint may have begun a new log: the next log backup begins
+    /// with its position, not with that of the last commit.
+    fn seen(&mut self, state: &State) {
+        self.seen_us = self.seen_us.max(state.time_us);
+        if let Some(best) = &mut self.best
+            && best.commit_number == state.commit_number
+            && !state.position.is_unknown()
+        {
+            best.position = state.position;
         }
     }
 

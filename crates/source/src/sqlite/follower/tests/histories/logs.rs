@@ -191,3 +191,41 @@ fn random_histories_with_log_backups_restore_to_states_that_were_committed() {
     println!("{restored} states restored");
     assert!(count.is_some_and(|count| count < 50) || restored > 50);
 }
+
+#[test]
+fn a_log_continues_one_that_ends_where_a_new_wal_begins_without_a_commit() {
+    let mut history = History::new(1);
+    history.logs = Some(Vec::new());
+    let mut follower = Follower::begin(&history.path(), &history.options()).unwrap();
+    history.commit();
+    follower.step(true).unwrap();
+    history.back_up();
+    for _ in 0..40 {
+        history.commit();
+    }
+    follower.step(true).unwrap();
+    follower.reading.as_mut().unwrap().holder.let_go().unwrap();
+    history.pragma("wal_checkpoint(RESTART)");
+    // Frames of a transaction that is rolled back begin the new write-ahead log.
+    let application = history.application.as_ref().unwrap();
+    application
+        .execute_batch(
+            "BEGIN IMMEDIATE; WITH RECURSIVE n(a) AS (SELECT 5000 UNION ALL SELECT a + 1 FROM n WHERE a < 5040)
+             INSERT INTO t SELECT a, randomblob(4000) FROM n;
+             ROLLBACK",
+        )
+        .unwrap();
+    follower.step(true).unwrap();
+    history.follower = Some(follower);
+    history.back_up_log();
+    history.commit();
+    history.follower.as_mut().unwrap().step(true).unwrap();
+    history.back_up_log();
+    let logs = history.logs.take().unwrap();
+    let end = &logs[0].description.end;
+    assert!(end.position.frame == 0 && end.commit_number > 0, "{end:?}");
+    let backup = history.backups.remove(0);
+    let reached = history.roll(&backup, &logs);
+    let (_, digest) = reached.last().unwrap();
+    assert_eq!(history.states[digest].last(), Some(&history.commits));
+}
