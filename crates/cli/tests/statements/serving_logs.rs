@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use crate::serving::Served;
-use crate::support::{Place, ask, on, registered};
+use crate::support::{Place, ask, on, registered, well};
 
 fn application(place: &Place) -> Connection {
     let application = Connection::open(place.path("app.db")).expect("the database");
@@ -156,6 +156,74 @@ fn a_gap_is_closed_by_a_differential_backup_that_the_server_makes() {
     assert_eq!(last(&place, "copy.db"), 4);
     assert_eq!(server.stop(), Some(0));
     assert_eq!(closing(&place).len(), 1);
+}
+
+/// A gap behind a full backup and a log backup that `back_up` makes, and a server that has found it.
+fn behind_a_gap(place: &Place, back_up: impl Fn(&Place)) -> Served {
+    let application = application(place);
+    let server = Served::start(place, &["--follow-every", "100ms"]);
+    succeed(place, "ALTER DATABASE app SET RECOVERY FULL");
+    back_up(place);
+    wait_for("a follower", || is_followed(place));
+    assert_eq!(server.stop(), Some(0));
+    for number in 1..=2 {
+        step(&application, number);
+        let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+        application
+            .query_row(checkpoint, [], |_| Ok(()))
+            .expect("a checkpoint");
+    }
+    let server = Served::start(place, &["--follow-every", "100ms"]);
+    wait_for("a gap", || follower(place)["gaps"] == 1);
+    server
+}
+
+#[test]
+fn a_gap_behind_an_encrypted_backup_is_closed_for_the_same_certificate() {
+    let place = registered();
+    let server = behind_a_gap(&place, |place| {
+        succeed(
+            place,
+            "CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'correct horse battery'
+             CREATE CERTIFICATE other WITH SUBJECT = 'Others', EXPIRY_DATE = '20990101'
+             CREATE CERTIFICATE own WITH SUBJECT = 'Backups', EXPIRY_DATE = '20990101'
+             BACKUP DATABASE app TO DISK = 'd:\\full.bak'
+                 WITH ENCRYPTION (ALGORITHM = AES_256, SERVER CERTIFICATE = own)",
+        );
+    });
+    wait_for("a differential backup", || !closing(&place).is_empty());
+    wait_for("that the gap is closed", || {
+        follower(&place)["is_gap_open"] == false
+    });
+    let differential = closing(&place).remove(0);
+    let label = |file: &str| {
+        let run = place.succeed(&["header", file, "--json"]);
+        let rows: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+        rows[0]["EncryptorThumbprint"].clone()
+    };
+    assert!(label("full.bak").is_string());
+    assert_eq!(label(&differential), label("full.bak"));
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn a_gap_behind_a_backup_that_the_server_cannot_protect_alike_stays_open() {
+    for how in ["--passphrase-file", "--sign-with"] {
+        let place = registered();
+        match how {
+            "--sign-with" => drop(place.succeed(&["signing-key", "secret"])),
+            _ => std::fs::write(place.path("secret"), "correct horse").expect("a passphrase"),
+        }
+        let server = behind_a_gap(&place, |place| {
+            well(place, &["backup", "app", "--to", "full.bak", how, "secret"]);
+        });
+        wait_for("a refusal", || {
+            let run = on(&place, &["check", "--database", "app"]);
+            run.out.contains("log-gap-open") || run.out.contains("no backup was made since")
+        });
+        assert_eq!(server.stop(), Some(0));
+        assert_eq!(closing(&place), [""; 0], "{how}");
+    }
 }
 
 #[test]

@@ -38,6 +38,7 @@ pub(super) use emptied::earlier;
 use media::Subject;
 pub use options::{BackupOptions, CompressionChoice, LogChoice};
 use options::{Settled, settle};
+pub(crate) use protection::certificate_of;
 pub use writers::CopyChoice;
 
 /// The result of a backup.

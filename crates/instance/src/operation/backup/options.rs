@@ -53,6 +53,8 @@ pub struct BackupOptions {
     pub base: Vec<DeviceAddress>,
     /// What to do if the media of the base are missing.
     pub missing_base: MissingBase,
+    /// Refuses a differential that is less protected than its base, whatever `missing_base` says.
+    pub is_as_protected: bool,
     /// Whether the backup leaves the differential base as it is.
     pub is_copy_only: bool,
     pub name: Option<String>,
@@ -153,6 +155,7 @@ impl Default for BackupOptions {
             spool: None,
             base: Vec::new(),
             missing_base: MissingBase::default(),
+            is_as_protected: false,
             is_copy_only: false,
             name: None,
             description: None,

@@ -46,6 +46,9 @@ pub(super) fn check(
     };
     let database = &wanted.record.name;
     match wanted.options.missing_base {
+        _ if wanted.options.is_as_protected => {
+            Err(table::differential_less_protected(database, lack).into())
+        }
         MissingBase::Refuses => Err(table::differential_less_protected(database, lack).into()),
         MissingBase::Warns => {
             sink.message(table::differential_less_protected_ignored(database, lack));
@@ -61,15 +64,24 @@ fn opened(
     past: Option<&PastBackup>,
 ) -> Option<(MediaSet, SetConfiguration)> {
     let mut copies: Vec<Vec<DeviceAddress>> = vec![wanted.options.base.clone()];
-    for mirror in 0..=3 {
-        let media = past.into_iter().flat_map(|past| &past.media);
-        let own = media.filter(|medium| medium.mirror == mirror);
-        copies.push(
-            own.map(|medium| DeviceAddress::disk(&medium.device))
-                .collect(),
-        );
-    }
+    copies.extend(past.into_iter().flat_map(copies_of));
     copies.push(wanted.target.to_vec());
+    first_with(base, copies)
+}
+
+/// The devices of each mirror.
+fn copies_of(past: &PastBackup) -> impl Iterator<Item = Vec<DeviceAddress>> {
+    (0..=3).map(|mirror| {
+        let own = past.media.iter().filter(|medium| medium.mirror == mirror);
+        own.map(|medium| DeviceAddress::disk(&medium.device))
+            .collect()
+    })
+}
+
+fn first_with(
+    base: Guid,
+    copies: impl IntoIterator<Item = Vec<DeviceAddress>>,
+) -> Option<(MediaSet, SetConfiguration)> {
     let copies = copies.into_iter().filter(|copy| !copy.is_empty());
     copies
         .filter_map(|copy| MediaSet::open(&copy).ok())
@@ -78,6 +90,27 @@ fn opened(
             let set = sets.find(|set| set.set_guid == base)?;
             Some((media, set))
         })
+}
+
+/// The name of a certificate of the instance for which a backup is encrypted.
+///
+/// # Errors
+/// [`windlass_catalog::Error`].
+pub(crate) fn certificate_of(
+    session: &Session,
+    past: &PastBackup,
+) -> Result<Option<String>, Failure> {
+    let found = past
+        .set_guid
+        .and_then(|base| first_with(base, copies_of(past)));
+    let Some((_, set)) = found.filter(|(_, set)| set.is_encrypted()) else {
+        return Ok(None);
+    };
+    let block = KeyBlock::from_stored(&set.key_block);
+    let known = block.map(|block| block.recipients()).unwrap_or_default();
+    let mut records = session.instance.catalog().certificates()?.into_iter();
+    let own = records.find(|own| known.contains(&RecipientKind::Certificate(own.thumbprint)));
+    Ok(own.map(|own| own.name))
 }
 
 /// What a differential lacks upon a base that can be read.
