@@ -28,7 +28,8 @@
 //!    restored to an older state numbers its records from there again. Times are UTC, so the end of
 //!    daylight saving time does not matter. A clock that was set back does matter: so on one media set the
 //!    later position is newer, and the LSN of a SQLite file, which is a time that never goes back, takes
-//!    precedence over the date. An empty database is older than any that holds something: it has lost its content,
+//!    precedence over the date and the position. The state of a log backup of a SQLite file is that of its last LSN, whenever it was
+//!    written: it ends before a gap, and a full backup made behind the gap is newer. An empty database is older than any that holds something: it has lost its content,
 //!    or never had any. A page-engine database begins a new
 //!    recovery fork with each restore, and within one its LSNs only grow. A backup that is dated before an earlier
 //!    one of its database says so, if the history knew that one. Where these contradict the dates

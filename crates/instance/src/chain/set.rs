@@ -192,10 +192,22 @@ impl ChainSet {
     fn reckoned(&self) -> Option<Times> {
         let times = self.times?;
         let at_least = i64::from(self.last_lsn.vlf);
+        if self.is_log_of_file() {
+            return Some(Times {
+                started: at_least,
+                finished: at_least,
+            });
+        }
         Some(Times {
             started: times.started.max(at_least),
             finished: times.finished.max(at_least),
         })
+    }
+
+    /// Whether it is a log backup of a `SQLite` file. Its LSNs are times, and the last one is that of its state: before a
+    /// gap, that can be long before the backup was made.
+    fn is_log_of_file(&self) -> bool {
+        self.kind == SetType::Log && self.fork == self.family_guid
     }
 
     /// The GUID by which differentials name it as their base. Copies of sets of SQL Server name originals.
@@ -257,6 +269,7 @@ pub fn is_newer(one: &ChainSet, other: &ChainSet) -> bool {
     // Media are only appended to, so position beats the clock.
     if let (Some((media_set, position)), Some((other_media_set, other_position))) =
         (one.place, other.place)
+        && !(one.is_log_of_file() || other.is_log_of_file())
         && media_set == other_media_set
         && position != other_position
     {

@@ -54,7 +54,7 @@ fn log(number: u8, from: u32, to: u32) -> ChainSet {
     }
 }
 
-use SetType::{Differential, Full};
+use SetType::{Differential, Full, Log};
 
 #[test]
 fn where_log_and_dates_of_one_fork_disagree_neither_set_is_the_newer() {
@@ -92,6 +92,40 @@ fn where_log_and_dates_of_one_fork_disagree_neither_set_is_the_newer() {
     let on = |set: &ChainSet, position| set.clone().on(guid(203), position);
     assert!(!are_rivals(&on(&old, 1), &on(&new, 2)));
     assert!(are_rivals(&old.clone().on(guid(204), 1), &on(&new, 2)));
+}
+
+#[test]
+fn the_log_of_a_file_that_ends_before_a_gap_is_older_than_a_full_backup_behind_it() {
+    let at = |second: u32, set: ChainSet| ChainSet {
+        fork: set.family_guid,
+        last_lsn: Lsn {
+            vlf: second,
+            ..set.last_lsn
+        },
+        ..set
+    };
+    let begins = |log: ChainSet| ChainSet {
+        first_lsn: lsn(1),
+        ..log
+    };
+    // The log was written after the full backup, and has the state of second 25.
+    let log = begins(at(25, set(Log, 2, 5, None)));
+    for kind in [Full, Differential] {
+        let behind = at(30, set(kind, 3, 3, Some(1)));
+        let mut sets = [at(12, set(Full, 1, 1, None)), log.clone(), behind];
+        for is_on_one_medium in [false, true] {
+            let newest = Chains::of(&sets).newest_state(|_| true).unwrap();
+            assert_eq!(newest.steps.last(), Some(&2), "{kind:?}");
+            for (set, position) in sets.iter_mut().zip([1, 3, 2]) {
+                set.place = (!is_on_one_medium).then_some((guid(203), position));
+            }
+        }
+    }
+    // What is not behind the log is not newer.
+    let before = at(20, set(Full, 3, 2, None));
+    let sets = [before, log];
+    let newest = Chains::of(&sets).newest_state(|_| true).unwrap();
+    assert_eq!(newest.steps, [0, 1]);
 }
 
 #[test]
