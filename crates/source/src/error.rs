@@ -206,6 +206,13 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// The state file of a restore was copied or moved here.
+    #[error("the restore that waits beside '{}' is a copy: it was begun for '{}'", path.display(), other.display())]
+    StateOfOtherPlace {
+        path: PathBuf,
+        /// Where it was begun.
+        other: PathBuf,
+    },
     /// The restored file has the wrong length.
     #[error("'{}' has {found} bytes after the restore instead of {expected}", path.display())]
     WrongLength {

@@ -493,9 +493,12 @@ messages! {
     50293, 16, drill_without_backups(database), "No backup of '{database}' that the history knows is still there. Name its backups, or the folder that has them, with --from.";
     50294, 16, drill_answered_no(answer), "The query was answered with '{answer}': the first value of its first row must be neither missing, NULL, 0 nor empty.";
     50295, 16, drill_needs_own_media(database), "'{database}' is on media of SQL Server, whose databases cannot be opened here, so a drill proves nothing. windlass verify reads such media, windlass extract their tables.";
-    50296, 16, ship_lacks_log(reached, next), "The log behind LSN {reached} is missing: the next log backup at hand, {next}, begins after it. Bring the backups between, or begin again in another place from a full backup.";
+    50296, 16, ship_lacks_log(reached, next), "The log behind LSN {reached} is missing: the next log backup at hand, {next}, begins after it. Bring the backups between, or begin again in another place from a full backup. (windlass restore --to FILE recovers the copy as it is.)";
     50297, 16, ship_needs_log(), "None of these backups is of a database with log backups: shipping applies the log of page engine databases in the recovery model FULL.";
     50298, 14, job_owner_disabled(owner), "The step was not run: the job's owner, the login '{owner}', is disabled, and the job was made or changed by a remote session.";
+    50299, 16, restore_was_copied(path, other), "The unfinished restore at '{path}' is a copy of the one that was begun for '{other}', or was moved from there, and names that one's files: it is not continued here. Continue it there (for a moved folder: bring it back, or mount it under its old name), or begin again here with the full backup.";
+    50300, 16, ship_other_fork(reached, newest), "The database was restored to an earlier state since, and has gone on from there: the newest backup, {newest}, is not of the history that the copy follows, which ends at LSN {reached} for it. Begin a new copy in another place from a full backup made since. (windlass restore --to FILE recovers this one as it is.)";
+    50301, 16, ship_no_copy(path), "'{path}' is there, and is no copy that waits for log backups: it was promoted before, or is another database. It is left as it is. Name another place to begin a new copy.";
 }
 
 // What statements report besides SQL Server's messages.
@@ -524,6 +527,7 @@ texts! {
     file_left(file), "The file '{file}' was attached, not created by this instance; it was not deleted.";
     file_is_anothers(file, database, why), "'{file}' is not the file that was made for database '{database}': {why}. A MOVE that names it, with REPLACE, overwrites it.";
     instance_made(folder), "There is no instance in '{folder}'; a new one is made.";
+    log_stopped_at(time, next), "The database is in the state of {time}; the next state that the log has: {next}.";
     part_is_anothers(file, database, why), "'{file}' is not the file that was made for database '{database}': {why}. A restore of single files replaces only the database's own. Move it away, or restore the whole database WITH MOVE and REPLACE.";
     file_left_to_others(file, why), "The file '{file}' was not deleted: {why}. If nobody needs it, delete it by hand.";
     file_written(file, database, path, bytes), "File '{file}' of database '{database}' was written to '{path}': {bytes} bytes.";

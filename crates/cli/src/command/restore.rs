@@ -9,7 +9,7 @@ use windlass_instance::operation::{
 };
 use windlass_instance::tsql::print;
 use windlass_instance::{Failure, Session, logical_name};
-use windlass_media::SetType;
+use windlass_media::{SetType, SourceKind};
 use windlass_pipeline::OnDamage;
 
 use super::{
@@ -252,7 +252,10 @@ fn steps(
             true => options.recovery,
             false => Recovery::NoRecovery,
         },
-        replaces: options.replaces && index == 0,
+        // A waiting file of SQLite does not know whether it may take another one's place.
+        replaces: options.replaces
+            && (index == 0
+                || step.set.source_kind == SourceKind::Sqlite && step.set.set_type == SetType::Log),
         wants: Some(RestoreKind::of(step.set.set_type)),
         ..options.clone()
     });

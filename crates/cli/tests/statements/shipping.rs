@@ -77,12 +77,8 @@ fn each_round_applies_what_is_new_until_the_copy_is_promoted() {
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert_eq!(promoted(&place), 4);
     let over = ship(&place, &["--once"]);
-    assert_eq!(
-        over.code,
-        Some(1),
-        "a database is not shipped over: {}",
-        over.out
-    );
+    assert_eq!(over.code, Some(1), "{}", over.out);
+    assert!(over.err.contains("50301"), "{}", over.err);
     assert_eq!(last(&place, "Standby"), 4);
 }
 
@@ -152,4 +148,80 @@ fn what_has_no_log_is_not_shipped() {
     assert_eq!(run.code, Some(1), "{}", run.out);
     assert!(run.err.contains("50297"), "{}", run.err);
     assert!(!place.path("copy.db").exists());
+}
+
+#[test]
+fn a_copy_does_not_follow_a_history_that_the_database_has_left() {
+    let place = Place::new();
+    chain(&place, 2);
+    for file in ["full.bak", "1.trn", "2.trn"] {
+        move_to_media(&place, file);
+    }
+    well(
+        &place,
+        &[
+            "ship",
+            "media/full.bak",
+            "media/1.trn",
+            "--of",
+            "Shop",
+            "--to",
+            "standby.db",
+            "--once",
+        ],
+    );
+    succeed(
+        &place,
+        "RESTORE DATABASE Shop FROM DISK = 'D:\\media\\full.bak' WITH REPLACE, NORECOVERY
+         RESTORE LOG Shop FROM DISK = 'D:\\media\\1.trn' WITH RECOVERY
+         BACKUP DATABASE Shop TO DISK = 'D:\\media\\full2.bak'",
+    );
+    for end in ["--once", "--promote"] {
+        let round = ["ship", "media", "--of", "Shop", "--to", "standby.db", end];
+        let run = on(&place, &round);
+        assert_eq!(run.code, Some(1), "{end}: {}", run.out);
+        assert!(run.err.contains("50300"), "{end}: {}", run.err);
+    }
+    // 2.trn has what the restore has undone; what was there before it can be had.
+    well(&place, &["restore", "--to", "standby.db"]);
+}
+
+#[test]
+fn a_copied_copy_is_not_continued_and_the_first_one_is() {
+    let place = Place::new();
+    chain(&place, 2);
+    for file in ["full.bak", "1.trn"] {
+        move_to_media(&place, file);
+    }
+    assert_eq!(ship(&place, &["--once"]).code, Some(0));
+    std::fs::create_dir(place.path("copied")).expect("a folder");
+    for entry in std::fs::read_dir(place.path("standby")).expect("the folder") {
+        let entry = entry.expect("a file");
+        let to = place.path("copied").join(entry.file_name());
+        std::fs::copy(entry.path(), to).expect("a copy");
+    }
+    let commands = [
+        &["restore", "--to", "copied/shop.db"][..],
+        &[
+            "ship",
+            "media",
+            "--of",
+            "Shop",
+            "--to",
+            "copied/shop.db",
+            "--once",
+        ],
+        &["restore", "media/2.trn", "--to", "copied/shop.db"],
+    ];
+    move_to_media(&place, "2.trn");
+    for command in commands {
+        let run = place.run(command);
+        assert_eq!(run.code, Some(1), "{command:?}: {}", run.out);
+        assert!(run.err.contains("50299"), "{command:?}: {}", run.err);
+    }
+    let run = ship(&place, &["--promote"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(promoted(&place), 2);
+    // There, it can be begun again.
+    place.succeed(&["restore", "media/full.bak", "--to", "copied/shop.db"]);
 }

@@ -395,6 +395,11 @@ fn the_plain_command_finds_the_backups_that_lead_to_a_moment() {
     assert_eq!(run.code, Some(0), "{at}: {}", run.err);
     assert_eq!(last(&place, "copy.db"), 2);
     assert!(run.err.contains("the moment is before it"), "{}", run.err);
+    // The wanted moment is between two states, of which the restore names both.
+    let stopped = "; the next state that the log has: 2";
+    assert!(run.err.contains(stopped), "{}", run.err);
+    let run = restore(&media, &at);
+    assert_eq!(run.code, Some(0), "over what is there: {}", run.err);
     for (media, at) in [
         (&media[..], "2020-01-01"),
         (&media[..], "2199-01-01"),

@@ -176,6 +176,9 @@ fn restore_message(error: &Error) -> Message {
             table::restoring_over_restore(path.display(), LOG_INTERRUPTED)
         }
         Error::NoLog { .. } => table::not_in_simple_recovery("BACKUP LOG"),
+        Error::StateOfOtherPlace { path, other } => {
+            table::restore_was_copied(path.display(), other.display())
+        }
         Error::StateUnreadable { path, source } => table::restoring_over_restore(
             path.display(),
             format!("Its state cannot be read ({source}). Start again with the full backup."),

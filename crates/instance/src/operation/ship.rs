@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use windlass_base::local_of_unix_ms;
+use windlass_base::message::table;
 use windlass_crypt::KeyRing;
 use windlass_source::Recovery;
 
@@ -64,6 +65,11 @@ impl Session {
         let tags = self.instance.tags();
         let devices = device::resolve_several(self, &options.media, &tags)?;
         let reached = self.reached(&options.name, options.target.as_deref())?;
+        if let (None, Some(target)) = (reached, &options.target)
+            && target.exists()
+        {
+            return Err(table::ship_no_copy(target.display()).into());
+        }
         let request = NewestRequest {
             of: options.of.as_deref(),
             name: &options.name,

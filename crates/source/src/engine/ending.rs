@@ -116,7 +116,11 @@ pub fn complete(log: &Path) -> Result<bool, Error> {
 
 /// The restore that was killed while its files were given their names.
 fn half_placed(log: &Path) -> Result<Option<PendingRestore>, Error> {
-    Ok(pending(log)?.filter(|state| state.progress == Progress::Placing))
+    match pending(log) {
+        // Its files are those of the place from where it was copied.
+        Err(Error::StateOfOtherPlace { .. }) => Ok(None),
+        found => Ok(found?.filter(|state| state.progress == Progress::Placing)),
+    }
 }
 
 fn complete_claimed(state: &PendingRestore) -> Result<bool, Error> {

@@ -73,6 +73,9 @@ const STATE_BYTES_MAX: u64 = 64 << 20;
 struct Stored {
     set_guid: String,
     checkpoint_lsn: String,
+    /// Where the log is to be, and so this file: a copy of it says nothing about the files beside the copy.
+    #[serde(default)]
+    log: PathBuf,
     data: Vec<PathBuf>,
     log_bytes: u64,
     protection: Protection,
@@ -116,6 +119,14 @@ pub fn pending(log: &Path) -> Result<Option<PendingRestore>, Error> {
         source,
     };
     let stored: Stored = serde_json::from_slice(&text).map_err(unreadable)?;
+    let is_own =
+        stored.log.as_os_str().is_empty() || stored.log == log || is_same(&stored.log, log);
+    if !is_own {
+        return Err(Error::StateOfOtherPlace {
+            path: log.to_owned(),
+            other: stored.log,
+        });
+    }
     let wrong = |what: &str| unreadable(serde::de::Error::custom(what));
     Ok(Some(PendingRestore {
         set_guid: stored
@@ -147,6 +158,15 @@ pub fn pending(log: &Path) -> Result<Option<PendingRestore>, Error> {
         standby: stored.standby,
         progress: stored.progress,
     }))
+}
+
+/// Whether two logs have one state file, as where a folder is mounted twice.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let identity = |log: &Path| {
+        let found = state_path(log).symlink_metadata().ok()?;
+        Some((found.dev(), found.ino()))
+    };
+    identity(one).is_some_and(|one| Some(one) == identity(other))
 }
 
 impl PendingRestore {
@@ -185,6 +205,7 @@ impl PendingRestore {
         let stored = Stored {
             set_guid: self.set_guid.to_string(),
             checkpoint_lsn: self.checkpoint_lsn.to_string(),
+            log: self.log.clone(),
             data: self.data.clone(),
             log_bytes: self.log_bytes,
             protection: self.protection.clone(),
@@ -260,7 +281,11 @@ fn numbers(files: Vec<Arc<dyn StorageFile>>, paths: &[PathBuf]) -> Result<Vec<u6
 /// # Errors
 /// If a file cannot be removed; [`Error::RestoreRunning`].
 pub fn forget(log: &Path, made_for: Guid) -> Result<Option<Left>, Error> {
-    if pending(log)?.is_some_and(|state| state.made_for != Some(made_for)) {
+    let is_of_other = match pending(log) {
+        Err(Error::StateOfOtherPlace { .. }) => true,
+        found => found?.is_some_and(|state| state.made_for != Some(made_for)),
+    };
+    if is_of_other {
         return Ok(Some(Left {
             path: log.to_owned(),
             why: WAITS_FOR_OTHER.to_owned(),
@@ -280,13 +305,14 @@ pub fn forget(log: &Path, made_for: Guid) -> Result<Option<Left>, Error> {
 /// As [`forget`], for a caller that has the collected log open.
 pub(super) fn forget_files(log: &Path) -> Result<(), Error> {
     super::forget_pages(log)?;
-    match pending(log)? {
-        Some(pending) => {
+    match pending(log) {
+        Ok(Some(pending)) => {
             remove_unheld(&pending.staged_data())?;
             remove_unheld(pending.standby.as_slice())?;
             remove_state(&pending.log)
         }
-        None => remove_state(log),
+        Ok(None) | Err(Error::StateOfOtherPlace { .. }) => remove_state(log),
+        Err(error) => Err(error),
     }
 }
 

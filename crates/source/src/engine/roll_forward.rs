@@ -44,6 +44,9 @@ pub struct Rolled {
     pub is_reached: bool,
     /// Its data files: those that a log adds behind the point to stop at are none.
     pub data: Vec<PathBuf>,
+    /// Where a restore to a time has stopped in the log of a `SQLite` file: the time of its state and that of the next one, in
+    /// microseconds since 1970, UTC.
+    pub stopped_us: Option<(u64, Option<u64>)>,
 }
 
 impl EngineLogTarget {
@@ -183,6 +186,7 @@ impl RestoreTarget for EngineLogTarget {
             recovery: left,
             is_reached: scanned.is_reached,
             data: self.state.data.clone(),
+            stopped_us: None,
         });
         remove_all(&[self.log_bytes.path().to_owned()])
     }

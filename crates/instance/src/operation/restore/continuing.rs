@@ -32,6 +32,10 @@ impl Inventory {
         let Some(reached) = reached else {
             return self.beginning(until_ms, wanted);
         };
+        if let Some(newest) = self.of_newer_fork(reached, wanted) {
+            let name = self.name_of(newest);
+            return Err(table::ship_other_fork(reached.lsn, name).into());
+        }
         let mut sets: Vec<ChainSet> = self.held_until(until_ms);
         for (index, set) in sets.iter_mut().enumerate() {
             if set.kind != SetType::Log || !wanted.contains(&index) {
@@ -65,6 +69,22 @@ impl Inventory {
             .map_err(|_| self.refusal(&chains, wanted))?;
         let steps: Vec<usize> = path.into_iter().filter(|index| *index != here).collect();
         Ok(self.newest(&steps, Vec::new()))
+    }
+
+    /// The newest backup, if the database had been restored to an earlier state before it was made: what the copy has
+    /// reached then is part of a history that the database has left.
+    fn of_newer_fork(&self, reached: Reached, wanted: &[usize]) -> Option<usize> {
+        let own = wanted.iter().copied();
+        let own = own.filter(|index| self.chain[*index].family_guid == reached.family);
+        let (own, others): (Vec<usize>, Vec<usize>) =
+            own.partition(|index| self.chain[*index].fork == reached.fork);
+        let ended = |index: &usize| End::of(&self.found[*index].set).map_or(0, |end| end.unix_ms);
+        let newest = own.iter().map(ended).max().unwrap_or(0);
+        let others = others.into_iter();
+        let restorable = others.filter(|index| self.chain[*index].obstacle.is_none());
+        restorable
+            .max_by_key(ended)
+            .filter(|other| ended(other) > newest.max(reached.unix_ms))
     }
 
     /// The newest state of a database with log backups, from its full backup on.

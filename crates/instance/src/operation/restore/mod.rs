@@ -50,8 +50,8 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use windlass_base::Guid;
 use windlass_base::message::table;
+use windlass_base::{Guid, time_text};
 use windlass_catalog::{DatabaseRecord, Depth, FileRecord, Origin, RestoreFileRecord, RestoreType};
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::{ReadKeys, ReadReport};
@@ -295,6 +295,10 @@ impl RestoreOperation<'_> {
         if let Some(rolled) = rolled.as_ref().and_then(|rolled| rolled.get()) {
             self.recovery = rolled.recovery;
             files.retain(|file| is_among(file, rolled.data.len()));
+            if let Some((time_us, next_us)) = rolled.stopped_us {
+                let next = next_us.map_or_else(|| "none in this log backup".to_owned(), time_text);
+                sink.message(table::log_stopped_at(time_text(time_us), next));
+            }
             if !rolled.is_reached {
                 sink.message(match self.reader.options.stop.is_mark() {
                     true => table::mark_not_reached(),

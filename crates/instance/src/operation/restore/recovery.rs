@@ -155,5 +155,6 @@ fn engine_log(known: Option<&DatabaseRecord>, options: &RestoreOptions) -> Optio
     }
     let log = windlass_vfs::log_path(&absolute(options.target.as_deref()?).ok()?);
     let waits = windlass_source::engine::pending(&log);
-    matches!(waits, Ok(Some(_))).then_some(log)
+    // What cannot be continued is refused by whoever tries.
+    (!matches!(waits, Ok(None))).then_some(log)
 }

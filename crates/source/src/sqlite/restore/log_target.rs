@@ -294,6 +294,8 @@ impl RestoreTarget for SqliteLogTarget {
             recovery,
             is_reached,
             data: vec![self.target.clone()],
+            stopped_us: (is_reached && matches!(self.request.stop, StopAt::Time(_)))
+                .then_some((reach.time_us, reach.next_us)),
         });
         if recovery == Recovery::NoRecovery {
             return Ok(());

@@ -50,6 +50,8 @@ pub struct Reach {
     pub moments: u64,
     /// Bytes behind the end of the spool that are not records: what a follower was just writing, or a crash has left.
     pub rest_bytes: u64,
+    /// The time of the next state that was captured, if the restore stops before it.
+    pub next_us: Option<u64>,
     pub(in crate::sqlite) position: WalPosition,
     /// The records to apply: the first one, and the last moment. `None` if it is the state of the backup.
     pub(in crate::sqlite) records: Option<(Found, Found)>,
@@ -308,6 +310,7 @@ impl Search {
                 commit_number,
                 moments: 0,
                 rest_bytes: 0,
+                next_us: None,
                 position,
                 records: None,
             });
@@ -355,6 +358,7 @@ impl Search {
             commit_number: moment.commit_number,
             moments: self.best.as_ref().map_or(0, |best| best.moments) + 1,
             rest_bytes: 0,
+            next_us: None,
             position: moment.to,
             records: Some((first, *found)),
         });
@@ -385,7 +389,12 @@ impl Search {
                 "it is before the state of the backup, or the first captured moment after it"
                     .to_owned()
             }
-            (Some(best), ..) => return Ok(best.clone()),
+            (Some(best), ..) => {
+                return Ok(Reach {
+                    next_us: self.after.map(|(time_us, _)| time_us),
+                    ..best.clone()
+                });
+            }
         };
         let state = |time_us, number| format!("{} (commit {number})", time_text(time_us));
         let before = self.best.as_ref();
