@@ -66,6 +66,20 @@ impl Catalog {
             .doing("recording a drill")
     }
 
+    /// The place of a database's last drill in the ledger, whatever came of it; `None` if it has none.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn last_drill(&self, database: &str) -> Result<Option<i64>, Error> {
+        self.connection()
+            .query_row(
+                "SELECT max(rowid) FROM own_drill WHERE database_name = ?1",
+                [database],
+                |row| row.get(0),
+            )
+            .doing("reading the ledger of drills")
+    }
+
     /// When the last drill of a database proved it, as local time; `None` if none has.
     ///
     /// # Errors
@@ -103,6 +117,8 @@ mod tests {
         };
         catalog.record_drill(&record).unwrap();
         assert_eq!(catalog.last_proof("APP").unwrap(), None);
+        assert_eq!(catalog.last_drill("APP").unwrap(), Some(1));
+        assert_eq!(catalog.last_drill("other").unwrap(), None);
         record.error_number = 0;
         record.check = Some(("full".to_owned(), Duration::from_millis(7)));
         catalog.record_drill(&record).unwrap();

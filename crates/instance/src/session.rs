@@ -123,6 +123,15 @@ impl Settings {
 impl Session {
     /// Creates a session whose current database is `master`.
     pub fn new(instance: Instance) -> Self {
+        Self::cancelled_by(instance, Arc::default())
+    }
+
+    /// The same on another instance, cancelled together with this one.
+    pub(crate) fn beside(&self, instance: Instance) -> Self {
+        Self::cancelled_by(instance, self.cancel_flag())
+    }
+
+    fn cancelled_by(instance: Instance, cancel: Arc<AtomicBool>) -> Self {
         let identity = instance.identity();
         let client = Client {
             host: identity.machine.clone(),
@@ -130,12 +139,15 @@ impl Session {
             process: std::process::id(),
             ..Client::default()
         };
-        Self::of_client(instance, client)
+        Self::with(instance, client, cancel)
     }
 
     /// Creates a session for a client of a server.
     pub fn of_client(instance: Instance, client: Client) -> Self {
-        let cancel = Arc::new(AtomicBool::new(false));
+        Self::with(instance, client, Arc::default())
+    }
+
+    fn with(instance: Instance, client: Client, cancel: Arc<AtomicBool>) -> Self {
         let entry = instance.sessions().enter(client, &cancel);
         let principal = crate::Principal::administrator(&instance.identity().user);
         Self {

@@ -173,7 +173,8 @@ fn aim(state: &State) -> Aim {
     }
 }
 
-/// The databases to prove: those that were named, or those of the history, the ones whose proof is the oldest first.
+/// The databases to prove: those that were named, or those of the history, first the ones that were not drilled for the
+/// longest time. One that fails each time takes no other one's turn.
 fn databases(
     session: &Session,
     arguments: &DrillArguments,
@@ -189,14 +190,14 @@ fn databases(
             names.push(backup.database);
         }
     }
-    let proven = names
+    let drilled = names
         .into_iter()
-        .map(|name| Ok((catalog.last_proof(&name)?, name)));
-    let mut proven = proven.collect::<Result<Vec<_>, windlass_catalog::Error>>()?;
-    // One without a proof comes before all others.
-    proven.sort();
-    let count = proven.len().div_ceil(arguments.subset.unwrap_or(1));
-    let chosen = proven.into_iter().take(count);
+        .map(|name| Ok((catalog.last_drill(&name)?, name)));
+    let mut drilled = drilled.collect::<Result<Vec<_>, windlass_catalog::Error>>()?;
+    // One that never was comes before all others.
+    drilled.sort();
+    let count = drilled.len().div_ceil(arguments.subset.unwrap_or(1));
+    let chosen = drilled.into_iter().take(count);
     Ok(chosen.map(|(_, name)| name).collect())
 }
 

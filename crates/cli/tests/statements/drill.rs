@@ -142,16 +142,47 @@ fn a_dry_run_restores_nothing_and_proves_nothing() {
 #[test]
 fn a_part_of_the_databases_is_proven_in_turn() {
     let place = backed_up();
-    for _ in 0..2 {
-        let run = drill(&place, &["--subset", "1/2"]);
-        assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
+    // One that fails takes no other one's turn.
+    for (query, code) in [("SELECT 0", 1), ("SELECT 1", 0)] {
+        for _ in 0..2 {
+            let run = drill(&place, &["--subset", "1/2", "--query", query]);
+            assert_eq!(run.code, Some(code), "{}{}", run.out, run.err);
+        }
+        let drilled = format!(
+            "SELECT count(DISTINCT database_name) AS n FROM msdb.dbo.windlass_drill WHERE query = '{query}'"
+        );
+        assert_eq!(ask(&place, "instance", &drilled)[0]["n"], 2, "{query}");
     }
-    let proven = ask(
-        &place,
+}
+
+#[test]
+fn a_question_without_an_end_ends_with_the_command() {
+    let place = backed_up();
+    let endless =
+        "WITH RECURSIVE n(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM n) SELECT max(a) FROM n";
+    std::fs::create_dir_all(place.path("scratch")).expect("a folder");
+    let drill = [
+        "drill",
+        "site",
+        "--scratch",
+        "scratch",
+        "--instance",
         "instance",
-        "SELECT count(DISTINCT database_name) AS n FROM msdb.dbo.windlass_drill",
-    );
-    assert_eq!(proven[0]["n"], 2);
+        "--query",
+    ];
+    let mut command = place.command(&[&drill[..], &[endless]].concat());
+    let mut child = command.spawn().expect("a drill");
+    while is_empty(&place) {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&child),
+        rustix::process::Signal::TERM,
+    )
+    .expect("a signal");
+    let status = child.wait().expect("its end");
+    assert_eq!(status.code(), Some(1), "{status}");
+    assert!(is_empty(&place));
 }
 
 #[test]

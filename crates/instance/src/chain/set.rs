@@ -207,7 +207,7 @@ impl ChainSet {
     /// Whether it is a log backup of a `SQLite` file. Its LSNs are times, and the last one is that of its state: before a
     /// gap, that can be long before the backup was made.
     fn is_log_of_file(&self) -> bool {
-        self.kind == SetType::Log && self.fork == self.family_guid
+        self.kind == SetType::Log && self.fork == self.family_guid && self.fork != Guid::NIL
     }
 
     /// The GUID by which differentials name it as their base. Copies of sets of SQL Server name originals.

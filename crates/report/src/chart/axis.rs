@@ -1,6 +1,6 @@
 //! Axes from zero to a round number, with ticks at round numbers.
 
-use super::canvas::Role;
+use super::canvas::{Anchor, Canvas, Role};
 use crate::number::number;
 
 #[derive(Debug)]
@@ -59,6 +59,16 @@ impl Axis {
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = if value.is_finite() { value } else { 0.0 };
         (value / self.max).clamp(0.0, 1.0) * self.length
+    }
+
+    /// The lines of a vertical axis across a plot, with their values left of it.
+    pub(super) fn draw_grid(&self, canvas: &mut Canvas, left: f64, right: f64, bottom: f64) {
+        for (value, text) in self.ticks() {
+            let y = bottom - self.place(value);
+            let class = if value > 0.0 { "grid" } else { "axis" };
+            canvas.rule((left, y), (right, y), class);
+            canvas.text((left - 6.0, y + 4.0), Anchor::End, Role::Tick, text);
+        }
     }
 
     /// Values and labels of the ticks, zero first.

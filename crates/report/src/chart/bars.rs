@@ -130,27 +130,11 @@ impl Plot<'_> {
         for (value, text) in self.axis.ticks() {
             let x = self.columns.left + self.axis.place(value);
             let class = if value > 0.0 { "grid" } else { "axis" };
-            canvas.rule(Point { x, y: top }, Point { x, y: bottom }, class);
-            canvas.label(Label {
-                at: Point {
-                    x,
-                    y: bottom + 15.0,
-                },
-                anchor: Anchor::Middle,
-                role: Role::Tick,
-                text,
-            });
+            canvas.rule((x, top), (x, bottom), class);
+            canvas.text((x, bottom + 15.0), Anchor::Middle, Role::Tick, text);
         }
-        let at = Point {
-            x: self.columns.right,
-            y: bottom + 31.0,
-        };
-        canvas.label(Label {
-            at,
-            anchor: Anchor::End,
-            role: Role::Tick,
-            text: self.bars.unit.clone(),
-        });
+        let at = (self.columns.right, bottom + 31.0);
+        canvas.text(at, Anchor::End, Role::Tick, self.bars.unit.clone());
         canvas.height = bottom
             + if self.bars.unit.is_empty() {
                 20.0
@@ -162,19 +146,16 @@ impl Plot<'_> {
     fn draw_mark(&self, canvas: &mut Canvas, mark: &Mark, index: usize, bottom: f64) {
         let x = self.columns.left + self.axis.place(mark.value);
         let y = 12.0 + index as f64 * MARK_LINE;
-        canvas.rule(Point { x, y: y + 3.0 }, Point { x, y: bottom }, "mark");
+        canvas.rule((x, y + 3.0), (x, bottom), "mark");
         let width = canvas.width;
-        let text = wrap(&mark.label, Role::Mark.size(), width - 4.0, 1).remove(0);
+        let text = Role::Mark.cut(&mark.label, width - 4.0);
         let half = Role::Mark.width(&text) / 2.0;
-        canvas.label(Label {
-            at: Point {
-                x: x.clamp(half, (width - half).max(half)),
-                y,
-            },
-            anchor: Anchor::Middle,
-            role: Role::Mark,
+        canvas.text(
+            (x.clamp(half, (width - half).max(half)), y),
+            Anchor::Middle,
+            Role::Mark,
             text,
-        });
+        );
     }
 
     fn draw_group(&self, canvas: &mut Canvas, group: &BarGroup, mut y: f64) {
@@ -197,12 +178,7 @@ impl Plot<'_> {
         let names_y = y + centered(bars_height, names_height);
         for (index, text) in lines.into_iter().enumerate() {
             let y = names_y + index as f64 * LINE + 13.0;
-            canvas.label(Label {
-                at: Point { x, y },
-                anchor,
-                role: Role::Name,
-                text,
-            });
+            canvas.text((x, y), anchor, Role::Name, text);
         }
         y += if is_beside {
             centered(names_height, bars_height)
@@ -220,31 +196,20 @@ impl Plot<'_> {
     fn draw_bar(&self, canvas: &mut Canvas, value: Spread, series: usize, y: f64) {
         let left = self.columns.left;
         let middle = y + BAR / 2.0;
-        let area = Area {
-            x: left,
-            y,
-            width: self.axis.place(value.median).max(1.0),
-            height: BAR,
-        };
+        let area = Area::new(left, y, self.axis.place(value.median).max(1.0), BAR);
         canvas.bar(area, series_class(series));
         let (low, high) = (self.axis.place(value.low), self.axis.place(value.high));
         if high - low > 1.5 {
-            let at = |x: f64| Point {
-                x: left + x,
-                y: middle,
-            };
+            let at = |x: f64| (left + x, middle);
             canvas.rule(at(low), at(high), "whisker");
         }
         let end = self.axis.place(value.median).max(high);
-        canvas.label(Label {
-            at: Point {
-                x: left + end + 6.0,
-                y: middle + 4.2,
-            },
-            anchor: Anchor::Start,
-            role: Role::Value,
-            text: number(value.median, self.bars.decimals),
-        });
+        canvas.text(
+            (left + end + 6.0, middle + 4.2),
+            Anchor::Start,
+            Role::Value,
+            number(value.median, self.bars.decimals),
+        );
     }
 }
 

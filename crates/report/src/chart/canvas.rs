@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-use super::measure::width;
+use super::measure::{width, wrap};
+use crate::model::Mark;
 
 /// A drawing of a fixed size, in CSS pixels.
 #[derive(Debug, Default)]
@@ -45,6 +46,12 @@ pub(super) struct Point {
     pub(super) y: f64,
 }
 
+impl From<(f64, f64)> for Point {
+    fn from((x, y): (f64, f64)) -> Self {
+        Self { x, y }
+    }
+}
+
 /// A rectangle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Area {
@@ -55,6 +62,15 @@ pub(super) struct Area {
 }
 
 impl Area {
+    pub(super) fn new(x: f64, y: f64, width: f64, height: f64) -> Self {
+        Self {
+            x,
+            y,
+            width,
+            height,
+        }
+    }
+
     /// Whether two rectangles share more than an edge.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         self.x < other.x + other.width
@@ -102,6 +118,11 @@ impl Role {
         let bold = if self == Self::Strong { 1.12 } else { 1.0 };
         width(text, self.size()) * bold
     }
+
+    /// As much of a text as a width has room for.
+    pub(super) fn cut(self, text: &str, room: f64) -> String {
+        wrap(text, self.size(), room, 1).remove(0)
+    }
 }
 
 /// Which part of a text is placed at its position: start, middle or end.
@@ -141,12 +162,7 @@ impl Label {
             Anchor::End => self.at.x - width,
         };
         let size = self.role.size();
-        Area {
-            x,
-            y: self.at.y - size * 0.95,
-            width,
-            height: size * 1.2,
-        }
+        Area::new(x, self.at.y - size * 0.95, width, size * 1.2)
     }
 }
 
@@ -163,7 +179,13 @@ impl Canvas {
         self.shapes.push(Shape::Bar { area, class });
     }
 
-    pub(super) fn rule(&mut self, from: Point, to: Point, class: &'static str) {
+    pub(super) fn rule(
+        &mut self,
+        from: impl Into<Point>,
+        to: impl Into<Point>,
+        class: &'static str,
+    ) {
+        let (from, to) = (from.into(), to.into());
         self.shapes.push(Shape::Rule { from, to, class });
     }
 
@@ -172,18 +194,67 @@ impl Canvas {
         self.shapes.push(Shape::Path { points, class });
     }
 
-    pub(super) fn marker(&mut self, at: Point, series: usize) {
+    pub(super) fn marker(&mut self, at: impl Into<Point>, series: usize) {
+        let at = at.into();
         self.shapes.push(Shape::Marker { at, series });
     }
 
-    pub(super) fn label(&mut self, label: Label) {
+    pub(super) fn text(
+        &mut self,
+        at: impl Into<Point>,
+        anchor: Anchor,
+        role: Role,
+        text: impl Into<String>,
+    ) {
+        let (at, text) = (at.into(), text.into());
+        self.label(Label {
+            at,
+            anchor,
+            role,
+            text,
+        });
+    }
+
+    fn label(&mut self, label: Label) {
         if !label.text.is_empty() {
             self.labels.push(label);
         }
     }
 
+    /// A line across a plot, with its label where no other is.
+    pub(super) fn mark(&mut self, mark: &Mark, left: f64, right: f64, y: f64) {
+        self.rule((left, y), (right, y), "mark");
+        let text = Role::Mark.cut(&mark.label, right - left - 4.0);
+        let places = [
+            (right, y - 6.0, Anchor::End),
+            (right, y + 14.0, Anchor::End),
+            (left + 4.0, y - 6.0, Anchor::Start),
+            (left + 4.0, y + 14.0, Anchor::Start),
+        ];
+        self.text_where_free(&places, Role::Mark, &text);
+    }
+
+    /// Writes a text at the first of some places that is free of others, if one is.
+    pub(super) fn text_where_free(
+        &mut self,
+        places: &[(f64, f64, Anchor)],
+        role: Role,
+        text: &str,
+    ) {
+        let label = |&(x, y, anchor): &(f64, f64, Anchor)| Label {
+            at: Point { x, y },
+            anchor,
+            role,
+            text: text.to_owned(),
+        };
+        let mut labels = places.iter().map(label);
+        if let Some(label) = labels.find(|label| self.is_free(&label.area())) {
+            self.label(label);
+        }
+    }
+
     /// Whether a rectangle is inside the drawing and free of texts.
-    pub(super) fn is_free(&self, area: &Area) -> bool {
+    fn is_free(&self, area: &Area) -> bool {
         let is_inside = area.x >= 0.0
             && area.y >= 0.0
             && area.x + area.width <= self.width

@@ -73,7 +73,8 @@ pub(super) fn draw(lines: &Lines, width: f64) -> Canvas {
     canvas.height = plot.bottom + 42.0;
     draw_axes(&mut canvas, &plot, lines);
     for mark in &lines.marks {
-        draw_mark(&mut canvas, &plot, mark);
+        let y = plot.y(mark.value);
+        canvas.mark(mark, plot.left, plot.right, y);
     }
     for (index, series) in lines.series.iter().enumerate() {
         // A gap interrupts the line.
@@ -104,28 +105,12 @@ pub(super) fn draw(lines: &Lines, width: f64) -> Canvas {
 
 fn point(plot: &Plot, step: usize, value: Option<f64>) -> Option<Point> {
     let value = value.filter(|_| step < plot.steps)?;
-    Some(Point {
-        x: plot.x(step),
-        y: plot.y(value),
-    })
+    Some((plot.x(step), plot.y(value)).into())
 }
 
 fn draw_axes(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
-    for (value, text) in plot.axis.ticks() {
-        let y = plot.y(value);
-        let class = if value > 0.0 { "grid" } else { "axis" };
-        canvas.rule(Point { x: plot.left, y }, Point { x: plot.right, y }, class);
-        let at = Point {
-            x: plot.left - 6.0,
-            y: y + 4.0,
-        };
-        canvas.label(Label {
-            at,
-            anchor: Anchor::End,
-            role: Role::Tick,
-            text,
-        });
-    }
+    plot.axis
+        .draw_grid(canvas, plot.left, plot.right, plot.bottom);
     // Short labels are below each step; long ones are truncated, and if there are many, some are
     // omitted.
     let longest = lines.steps.iter().map(|step| Role::Tick.width(step));
@@ -137,15 +122,12 @@ fn draw_axes(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
         if room < ROOM_MIN && Role::Tick.width(text) > room {
             continue;
         }
-        canvas.label(Label {
-            at: Point {
-                x: plot.x(step),
-                y: plot.bottom + 18.0,
-            },
-            anchor: Anchor::Middle,
-            role: Role::Tick,
-            text: wrap(text, Role::Tick.size(), room, 1).remove(0),
-        });
+        canvas.text(
+            (plot.x(step), plot.bottom + 18.0),
+            Anchor::Middle,
+            Role::Tick,
+            Role::Tick.cut(text, room),
+        );
     }
     let width = canvas.width;
     let mut aside = |x: f64, y: f64, anchor: Anchor, text: &str| {
@@ -154,12 +136,7 @@ fn draw_axes(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
         } else {
             width * 0.9
         };
-        canvas.label(Label {
-            at: Point { x, y },
-            anchor,
-            role: Role::Tick,
-            text: wrap(text, Role::Tick.size(), room, 1).remove(0),
-        });
+        canvas.text((x, y), anchor, Role::Tick, Role::Tick.cut(text, room));
     };
     aside(0.0, 12.0, Anchor::Start, &lines.unit);
     aside(
@@ -168,36 +145,6 @@ fn draw_axes(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
         Anchor::End,
         &lines.step_name,
     );
-}
-
-/// A line across the plot, with its label where no other is.
-fn draw_mark(canvas: &mut Canvas, plot: &Plot, mark: &Mark) {
-    let y = plot.y(mark.value);
-    canvas.rule(
-        Point { x: plot.left, y },
-        Point { x: plot.right, y },
-        "mark",
-    );
-    let room = plot.right - plot.left - 4.0;
-    let text = wrap(&mark.label, Role::Mark.size(), room, 1).remove(0);
-    let places = [
-        (plot.right, y - 6.0, Anchor::End),
-        (plot.right, y + 14.0, Anchor::End),
-        (plot.left + 4.0, y - 6.0, Anchor::Start),
-        (plot.left + 4.0, y + 14.0, Anchor::Start),
-    ];
-    let labels = places.into_iter().map(|(x, y, anchor)| Label {
-        at: Point { x, y },
-        anchor,
-        role: Role::Mark,
-        text: text.clone(),
-    });
-    let free = labels
-        .into_iter()
-        .find(|label| canvas.is_free(&label.area()));
-    if let Some(label) = free {
-        canvas.label(label);
-    }
 }
 
 /// Whether every line can have its name at its end.
@@ -237,23 +184,14 @@ fn draw_names(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
     let x = plot.right + 14.0;
     let room = canvas.width - x - 8.0;
     for (from, y, index, text) in ends {
-        let (line_end, name) = (
-            Point {
-                x: plot.right - plot.slot() / 2.0,
-                y: from,
-            },
-            Point { x, y },
-        );
+        let (line_end, name) = ((plot.right - plot.slot() / 2.0, from), (x, y));
         canvas.rule(line_end, name, "leader");
         canvas.marker(name, index);
-        canvas.label(Label {
-            at: Point {
-                x: x + 8.0,
-                y: y + 4.0,
-            },
-            anchor: Anchor::Start,
-            role: Role::Tick,
-            text: wrap(&text, Role::Tick.size(), room, 1).remove(0),
-        });
+        canvas.text(
+            (x + 8.0, y + 4.0),
+            Anchor::Start,
+            Role::Tick,
+            Role::Tick.cut(&text, room),
+        );
     }
 }

@@ -45,15 +45,12 @@ pub(super) fn draw(map: &Map, width: f64) -> Canvas {
     let mut kinds = Kinds::new(map);
     let mut y = 4.0;
     for (line, text) in (0..lines).zip(offsets) {
-        canvas.label(Label {
-            at: Point {
-                x: left - 8.0,
-                y: y + BAR / 2.0 + 4.0,
-            },
-            anchor: Anchor::End,
-            role: Role::Tick,
+        canvas.text(
+            (left - 8.0, y + BAR / 2.0 + 4.0),
+            Anchor::End,
+            Role::Tick,
             text,
-        });
+        );
         let at = |cell: u64| {
             let inside = u128::from(line_bytes) * u128::from(cell) / u128::from(cells);
             (line * line_bytes).saturating_add(inside as u64).min(total)
@@ -65,12 +62,7 @@ pub(super) fn draw(map: &Map, width: f64) -> Canvas {
         for same in drawn.chunk_by(|one, next| one == next) {
             let length = same.len() as f64 * CELL;
             if let Some(Some(kind)) = same.first() {
-                let area = Area {
-                    x,
-                    y,
-                    width: length,
-                    height: BAR,
-                };
+                let area = Area::new(x, y, length, BAR);
                 canvas.bar(area, class(*kind));
             }
             x += length;

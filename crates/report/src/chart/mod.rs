@@ -29,7 +29,7 @@ mod times;
 use maud::{Markup, html};
 
 use crate::model::{Chart, ChartKind, Mark};
-use canvas::{Canvas, Point};
+use canvas::Canvas;
 
 /// Width of a chart on a phone.
 const NARROW: f64 = 340.0;
@@ -101,20 +101,14 @@ fn legend(kind: &ChartKind) -> Markup {
         ChartKind::Bars(bars) => numbered(&bars.series, |index| swatch(&series_class(index))),
         ChartKind::Lines(lines) if lines::names_fit(lines) => Vec::new(),
         ChartKind::Lines(lines) => {
-            let series = lines.series.iter().enumerate();
-            series
-                .map(|(index, series)| (line_swatch(index), series.name.as_str()))
-                .collect()
+            numbered(lines.series.iter().map(|series| &series.name), line_swatch)
         }
         ChartKind::Stages(_) => stages::LEGEND
             .iter()
             .map(|(class, name)| (swatch(class), *name))
             .collect(),
         ChartKind::Times(times) => {
-            let series = times.series.iter().enumerate();
-            series
-                .map(|(index, series)| (line_swatch(index), series.name.as_str()))
-                .collect()
+            numbered(times.series.iter().map(|series| &series.name), line_swatch)
         }
         ChartKind::Map(map) => numbered(&map.kinds, |index| swatch(map::class(index))),
         ChartKind::Timeline(timeline) => {
@@ -136,8 +130,11 @@ fn legend(kind: &ChartKind) -> Markup {
     }
 }
 
-fn numbered<S: AsRef<str>>(names: &[S], swatch: impl Fn(usize) -> Markup) -> Vec<(Markup, &str)> {
-    let names = names.iter().enumerate();
+fn numbered<'a, S: AsRef<str> + 'a>(
+    names: impl IntoIterator<Item = &'a S>,
+    swatch: impl Fn(usize) -> Markup,
+) -> Vec<(Markup, &'a str)> {
+    let names = names.into_iter().enumerate();
     names
         .map(|(index, name)| (swatch(index), name.as_ref()))
         .collect()
@@ -155,7 +152,7 @@ fn line_swatch(index: usize) -> Markup {
     html! {
         svg aria-hidden="true" width="26" height="14" viewBox="0 0 26 14" {
             line class=(format!("{} line", series_class(index))) x1="1" y1="7" x2="25" y2="7" {}
-            (canvas::marker(Point { x: 13.0, y: 7.0 }, index))
+            (canvas::marker((13.0, 7.0).into(), index))
         }
     }
 }

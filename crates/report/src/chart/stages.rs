@@ -33,20 +33,12 @@ pub(super) fn draw(stages: &StageBars, width: f64) -> Canvas {
     let mut y = 4.0;
     for group in &stages.groups {
         for text in wrap(&group.label, Role::Name.size(), width, NAME_LINES_MAX) {
-            canvas.label(Label {
-                at: Point {
-                    x: 0.0,
-                    y: y + 13.0,
-                },
-                anchor: Anchor::Start,
-                role: Role::Name,
-                text,
-            });
+            canvas.text((0.0, y + 13.0), Anchor::Start, Role::Name, text);
             y += LINE;
         }
         y += NAME_GAP;
         for stage in &group.stages {
-            let name = wrap(&stage.name, Role::Value.size(), names + 1.0, 1).remove(0);
+            let name = Role::Value.cut(&stage.name, names + 1.0);
             draw_stage(&mut canvas, stage, name, (left, right), y);
             y += BAR + BAR_GAP;
         }
@@ -69,22 +61,9 @@ fn draw_stage(
         Role::Value
     };
     let text_y = y + BAR / 2.0 + 4.2;
-    canvas.label(Label {
-        at: Point {
-            x: left - 10.0,
-            y: text_y,
-        },
-        anchor: Anchor::End,
-        role: Role::Value,
-        text: name,
-    });
+    canvas.text((left - 10.0, text_y), Anchor::End, Role::Value, name);
     let length = (right - left).max(1.0);
-    let whole = Area {
-        x: left,
-        y,
-        width: length,
-        height: BAR,
-    };
+    let whole = Area::new(left, y, length, BAR);
     canvas.bar(whole, "idle");
     let mut x = left;
     let parts = [stage.busy, stage.wait_input, stage.wait_output];
@@ -94,25 +73,12 @@ fn draw_stage(
     for (part, (class, _)) in parts.into_iter().zip(LEGEND) {
         let width = (part.max(0.0) / sum * length).min(right - x);
         if width >= 0.5 {
-            let area = Area {
-                x,
-                y,
-                width,
-                height: BAR,
-            };
+            let area = Area::new(x, y, width, BAR);
             canvas.bar(area, class);
             x += width;
         }
     }
-    canvas.label(Label {
-        at: Point {
-            x: right + 8.0,
-            y: text_y,
-        },
-        anchor: Anchor::Start,
-        role,
-        text: share(stage),
-    });
+    canvas.text((right + 8.0, text_y), Anchor::Start, role, share(stage));
 }
 
 fn share(stage: &StageShares) -> String {

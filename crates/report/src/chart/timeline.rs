@@ -49,15 +49,12 @@ pub(super) fn draw(timeline: &Timeline, width: f64) -> Canvas {
             (8.0, Anchor::Start)
         };
         for (index, text) in lines.into_iter().enumerate() {
-            canvas.label(Label {
-                at: Point {
-                    x,
-                    y: y + index as f64 * LINE + 14.0,
-                },
+            canvas.text(
+                (x, y + index as f64 * LINE + 14.0),
                 anchor,
-                role: Role::Name,
+                Role::Name,
                 text,
-            });
+            );
         }
         if !is_beside {
             y += names_height + 2.0;
@@ -69,19 +66,15 @@ pub(super) fn draw(timeline: &Timeline, width: f64) -> Canvas {
             ROW
         } + ROW_GAP;
     }
-    canvas.rule(Point { x: left, y }, Point { x: width - 8.0, y }, "axis");
+    canvas.rule((left, y), (width - 8.0, y), "axis");
     draw_time(&mut canvas, &time, y);
     canvas.height = y + 26.0;
     canvas
 }
 
 fn draw_row(canvas: &mut Canvas, time: &TimeAxis, row: &TimelineRow, top: f64, kinds: usize) {
-    let area = |from: f64, to: f64, height: f64| Area {
-        x: from,
-        y: top + ROW - height,
-        width: to - from,
-        height,
-    };
+    let area =
+        |from: f64, to: f64, height: f64| Area::new(from, top + ROW - height, to - from, height);
     let ends = [jiff::civil::DateTime::MIN, jiff::civil::DateTime::MAX].map(|end| time.place(end));
     canvas.bar(area(ends[0], ends[1], ROW), "idle");
     for trouble in &row.troubles {
@@ -107,20 +100,8 @@ fn draw_row(canvas: &mut Canvas, time: &TimeAxis, row: &TimelineRow, top: f64, k
             let class = format!("{} event", series_class(kind));
             canvas.bar(area(first - width / 2.0, last + width / 2.0, height), class);
             if count > 1 {
-                let text = format!("{count}×");
-                let at = Point {
-                    x: f64::midpoint(*first, *last),
-                    y: top - 2.0,
-                };
-                let label = Label {
-                    at,
-                    anchor: Anchor::Middle,
-                    role: Role::Tick,
-                    text,
-                };
-                if canvas.is_free(&label.area()) {
-                    canvas.label(label);
-                }
+                let place = (f64::midpoint(*first, *last), top - 2.0, Anchor::Middle);
+                canvas.text_where_free(&[place], Role::Tick, &format!("{count}×"));
             }
         }
     }

@@ -37,42 +37,17 @@ pub(super) fn draw(times: &Times, width: f64) -> Canvas {
     let bottom = TOP + PLOT;
     let time = TimeAxis::new(times.moments, left, right);
     canvas.height = bottom + 26.0;
-    for (value, text) in axis.ticks() {
-        let y = bottom - axis.place(value);
-        let class = if value > 0.0 { "grid" } else { "axis" };
-        canvas.rule(Point { x: left, y }, Point { x: right, y }, class);
-        canvas.label(Label {
-            at: Point {
-                x: left - 6.0,
-                y: y + 4.0,
-            },
-            anchor: Anchor::End,
-            role: Role::Tick,
-            text,
-        });
-    }
+    axis.draw_grid(&mut canvas, left, right, bottom);
     draw_time(&mut canvas, &time, bottom);
-    canvas.label(Label {
-        at: Point { x: 0.0, y: 12.0 },
-        anchor: Anchor::Start,
-        role: Role::Tick,
-        text: wrap(&times.unit, Role::Tick.size(), width * 0.9, 1).remove(0),
-    });
+    canvas.text(
+        (0.0, 12.0),
+        Anchor::Start,
+        Role::Tick,
+        Role::Tick.cut(&times.unit, width * 0.9),
+    );
     for mark in &times.marks {
         let y = bottom - axis.place(mark.value);
-        canvas.rule(Point { x: left, y }, Point { x: right, y }, "mark");
-        let label = Label {
-            at: Point {
-                x: right,
-                y: y - 6.0,
-            },
-            anchor: Anchor::End,
-            role: Role::Mark,
-            text: wrap(&mark.label, Role::Mark.size(), right - left, 1).remove(0),
-        };
-        if canvas.is_free(&label.area()) {
-            canvas.label(label);
-        }
+        canvas.mark(mark, left, right, y);
     }
     draw_series(&mut canvas, times, &time, |value| {
         bottom - axis.place(value)
@@ -104,41 +79,22 @@ fn draw_series(canvas: &mut Canvas, times: &Times, time: &TimeAxis, y: impl Fn(f
         ends.extend(points.last().copied());
     }
     for (at, value) in &ends {
-        let places = [(4.0, -9.0, Anchor::End), (4.0, 18.0, Anchor::End)];
-        let label = places
-            .map(|(x, y, anchor)| Label {
-                at: Point {
-                    x: at.x + x,
-                    y: at.y + y,
-                },
-                anchor,
-                role: Role::Value,
-                text: number(*value, times.decimals),
-            })
-            .into_iter()
-            .find(|label| canvas.is_free(&label.area()));
-        if let Some(label) = label {
-            canvas.label(label);
-        }
+        let places = [
+            (at.x + 4.0, at.y - 9.0, Anchor::End),
+            (at.x + 4.0, at.y + 18.0, Anchor::End),
+        ];
+        canvas.text_where_free(&places, Role::Value, &number(*value, times.decimals));
     }
 }
 
 /// Time ticks with their labels below `bottom`.
 pub(super) fn draw_time(canvas: &mut Canvas, time: &TimeAxis, bottom: f64) {
     for (x, text) in time.ticks() {
-        canvas.rule(Point { x, y: bottom }, Point { x, y: bottom + 5.0 }, "axis");
+        canvas.rule((x, bottom), (x, bottom + 5.0), "axis");
         let half = Role::Tick.width(&text) / 2.0;
         if x - half < 0.0 || x + half > canvas.width {
             continue;
         }
-        canvas.label(Label {
-            at: Point {
-                x,
-                y: bottom + 18.0,
-            },
-            anchor: Anchor::Middle,
-            role: Role::Tick,
-            text,
-        });
+        canvas.text((x, bottom + 18.0), Anchor::Middle, Role::Tick, text);
     }
 }

@@ -31,9 +31,9 @@ pub(super) struct Proof {
 }
 
 impl Proof {
-    /// Opens the database.
-    pub(super) fn open(name: &str, files: Restored) -> Result<Self, Failure> {
-        let mut session = Session::new(Instance::open(None)?);
+    /// Opens the database. The proof ends when the session is cancelled.
+    pub(super) fn open(of: &Session, name: &str, files: Restored) -> Result<Self, Failure> {
+        let mut session = of.beside(Instance::open(None)?);
         match files.log {
             Some(log) => {
                 let request = OpenDatabase {

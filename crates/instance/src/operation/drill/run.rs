@@ -92,7 +92,7 @@ fn attempt(
         let restore = restore_of(step, plan.stop.clone(), recovery, scratch.path(), options);
         session.restore(&name, &restore, &mut Silent)?;
     }
-    let mut proof = Proof::open(database, restored(scratch.path()))?;
+    let mut proof = Proof::open(session, database, restored(scratch.path()))?;
     outcome.restore = Some(begun.elapsed());
     outcome.check = Some(proof.check(options.depth)?);
     if let Some(query) = &options.query {
