@@ -484,7 +484,7 @@ messages! {
     50252, 16, log_gap_open(database, from, to, reason), "The log of '{database}' has a gap: commits between {from} and {to} may be missing ({reason}). Make a full or differential backup, with which log backups begin again.";
     50253, 16, log_needs_folder(database), "The log of '{database}' cannot be kept: the instance has no folder for it, or the database is not registered. Use --instance DIR and CREATE DATABASE ... FOR ATTACH; or windlass follow FILE --to DIR, and windlass backup --log FILE --follow DIR.";
     50254, 10, log_not_kept(database), "The log of '{database}' is not kept any more, and what of it was not backed up is deleted.";
-    50270, 16, database_of_sql_server(database), "Database '{database}' is one of SQL Server, and offline: its files are kept, but nothing opens them here. Attach them to a SQL Server, or read its tables with windlass extract.";
+    50270, 16, database_of_sql_server(database), "Database '{database}' is one of SQL Server, and offline: its files are kept and can be backed up, but nothing opens them here. Attach them to a SQL Server, or read its tables with windlass extract.";
     50271, 16, restore_over_sql_server(database), "Database '{database}' is one of SQL Server. Drop it first (its files stay), or restore under another name.";
     50272, 16, sql_server_restore_broke_off(database), "The restore of '{database}' broke off while a differential was applied, so that its files are of no use. Begin again with the full backup, WITH REPLACE.";
     50290, 16, moment_not_reached(moment, reason), "No backups lead to {moment}: {reason}. Nothing was restored.";
@@ -496,6 +496,10 @@ messages! {
     50296, 16, ship_lacks_log(reached, next), "The log behind LSN {reached} is missing: the next log backup at hand, {next}, begins after it. Bring the backups between, or begin again in another place from a full backup.";
     50297, 16, ship_needs_log(), "None of these backups is of a database with log backups: shipping applies the log of page engine databases in the recovery model FULL.";
     50298, 14, job_owner_disabled(owner), "The step was not run: the job's owner, the login '{owner}', is disabled, and the job was made or changed by a remote session.";
+    50330, 16, sql_server_full_only(database), "Database '{database}' is one of SQL Server, and offline: nothing changes it here, so that there is nothing to make a differential or log backup of. Make a full backup.";
+    50331, 16, sql_server_option_refused(option, database), "{option} has no meaning for '{database}', whose files are SQL Server's.";
+    50332, 16, sql_server_files_are_final(database), "This backup of '{database}' has the files of an offline database as they were: no other backup can be restored over it. Omit NORECOVERY, STANDBY and STOPAT.";
+    50333, 16, sql_server_files_need_place(file), "Nothing says where file '{file}' goes, and paths in a backup are not used for files of SQL Server. Name it with MOVE; on the command line, --to FOLDER is another way.";
 }
 
 // What statements report besides SQL Server's messages.
