@@ -84,6 +84,7 @@ mod sqlbackup_options;
 mod sqlcmd;
 mod sqlite_logs;
 mod sqlserver;
+mod sqlserver_faults;
 mod sqlserver_offline;
 mod ssms;
 mod stale_stripe;
