@@ -219,6 +219,7 @@ fn damaged_and_missing_pages_of_an_offline_database_stop_its_backup() {
     let Some(place) = offline() else { return };
     let whole = read(&place, "x.mdf");
     let backup = "BACKUP DATABASE x TO DISK = 'd:\\x.wl' WITH INIT";
+    succeed(&place, "BACKUP DATABASE x TO DISK = 'd:\\good.wl'");
     // A page of the file with a checksum: its first.
     flip_bit(&place.path("x.mdf"), 9 * 8192 + 4000);
     refuse(&place, backup, "page (1:9)");
@@ -227,6 +228,21 @@ fn damaged_and_missing_pages_of_an_offline_database_stop_its_backup() {
     assert!(accepted.err.contains("(1:9)"), "{}", accepted.err);
     let header = place.succeed(&["--json", "header", "x.wl"]).results();
     assert_eq!(header[0][0]["IsDamaged"], true);
+    // It is known to be damaged until it is restored, and again if that is from what was damaged.
+    let over = |media: &str, with: &str| {
+        succeed(
+            &place,
+            &format!("RESTORE DATABASE x FROM DISK = 'd:\\{media}' WITH REPLACE{with}"),
+        );
+        std::fs::remove_file(place.path("x.wl")).expect("it");
+        succeed(&place, &format!("{backup}, CONTINUE_AFTER_ERROR"));
+        let header = place.succeed(&["--json", "header", "x.wl"]).results();
+        header[0][0]["IsDamaged"].clone()
+    };
+    std::fs::copy(place.path("x.wl"), place.path("bad.wl")).expect("a copy");
+    assert_eq!(over("good.wl", ""), false);
+    assert_eq!(over("bad.wl", ""), true);
+    assert_eq!(over("good.wl", ""), false);
     // An extent of the system tables becomes a hole, which has no page with a checksum.
     std::fs::write(place.path("x.mdf"), &whole).expect("a file");
     std::fs::remove_file(place.path("x.wl")).expect("it");

@@ -80,7 +80,11 @@ pub(in crate::operation) fn restore(
     tell_written(&restored, sink);
     match options.is_unregistered {
         true => sink.message(table::files_are_sql_servers()),
-        false => register(session, name, known, &restored, Recovery::Recovery, sink),
+        false => {
+            let is_damaged = set.is_damaged || !report.damaged.is_empty();
+            let outcome = (Recovery::Recovery, is_damaged);
+            register(session, name, known, &restored, outcome, sink);
+        }
     }
     conclude(session, reader, &restored, &report, begun, sink)?;
     Ok(path)

@@ -84,7 +84,10 @@ impl Media<'_> {
         tell_written(&restored, sink);
         match options.is_unregistered {
             true => sink.message(table::files_are_sql_servers()),
-            false => register(session, name, known, &restored, options.recovery, sink),
+            false => {
+                let outcome = (options.recovery, !restored.findings.is_empty());
+                register(session, name, known, &restored, outcome, sink);
+            }
         }
         match restored.findings.is_empty() {
             true => Ok(()),
@@ -274,13 +277,13 @@ fn tell_state(record: &DatabaseRecord, sink: &mut dyn Sink) {
     });
 }
 
-/// Enters a database whose files are complete. If that fails, the files are there all the same.
+/// Enters a database whose files are complete, as it was left, and whether something of it was lost. If that fails, the files are there all the same.
 pub(super) fn register(
     session: &mut Session,
     name: &str,
     known: Option<DatabaseRecord>,
     restored: &Restored,
-    recovery: Recovery,
+    (recovery, is_damaged): (Recovery, bool),
     sink: &mut dyn Sink,
 ) {
     let data = restored.files.iter().find(|file| !file.is_log);
@@ -313,7 +316,10 @@ pub(super) fn register(
             .and_then(|()| catalog.set_files(id, &files)),
     };
     match stored {
-        Ok(()) => tell_state(&record, sink),
+        Ok(()) => {
+            session.note_files(&record, restored.base.finished, is_damaged, sink);
+            tell_state(&record, sink);
+        }
         Err(error) => tell_unwritten(name, &error.into(), sink),
     }
 }
