@@ -161,7 +161,7 @@ impl Session {
         tell(noted, sink);
     }
 
-    /// Records that the files of a SQL Server database were written anew, and whether that lost something.
+    /// Records that the files of a SQL Server database were rewritten, and whether that lost something.
     pub(crate) fn note_files(
         &mut self,
         record: &DatabaseRecord,
