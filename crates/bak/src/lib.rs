@@ -24,6 +24,7 @@ mod checksum;
 mod collation;
 pub mod columns;
 mod container;
+pub mod data_file;
 mod error;
 mod extents;
 mod fields;

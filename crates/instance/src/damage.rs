@@ -156,14 +156,33 @@ impl Session {
         };
         let mut noted = ended.map_or(Ok(()), |ended| self.end_damage(record, &ended));
         if noted.is_ok() && is_damaged {
-            let started = set.started.map_or_else(String::new, |at| at.to_string());
-            let message = Message {
-                number: table::damaged_set_restored("").number,
-                ..table::restored_from_damage(&record.name, started)
-            };
-            noted = self.note_damage(record, DamageSource::Restore, Depth::Full, &message);
+            noted = self.note_loss(record, set.started);
         }
         tell(noted, sink);
+    }
+
+    /// Records that the files of a SQL Server database were rewritten, and whether that lost something.
+    pub(crate) fn note_files(
+        &mut self,
+        record: &DatabaseRecord,
+        made: Option<Moment>,
+        is_damaged: bool,
+        sink: &mut dyn Sink,
+    ) {
+        let mut noted = self.end_damage(record, &EndedDamage::All);
+        if noted.is_ok() && is_damaged {
+            noted = self.note_loss(record, made);
+        }
+        tell(noted, sink);
+    }
+
+    fn note_loss(&mut self, record: &DatabaseRecord, made: Option<Moment>) -> Result<(), Error> {
+        let made = made.map_or_else(String::new, |at| at.to_string());
+        let message = Message {
+            number: table::damaged_set_restored("").number,
+            ..table::restored_from_damage(&record.name, made)
+        };
+        self.note_damage(record, DamageSource::Restore, Depth::Full, &message)
     }
 
     /// Forgets damage that is no longer there.

@@ -16,6 +16,7 @@
 //! | [`sqlbackup`] | the dialect of SQL Backup Pro: commands to operations |
 //! | [`agent`] | jobs, with the words of SQL Server Agent |
 //! | `source`, `engine`, `query` | opens databases for reading; the page engine databases that are open; a session's SQLite connection |
+//! | [`scratch`] | folders that go with the run that made them |
 //! | `requests`, `event_log`, `keys` | what runs now; the log of statements; the instance's keys |
 //! | `message_of/` | from errors of the crates below to numbered messages: one exhaustive match each |
 //! | [`Sink`] | receives messages, rows, progress and reports in order |
@@ -60,6 +61,7 @@ mod query;
 mod rehearsal;
 mod requests;
 pub mod retention;
+pub mod scratch;
 mod serving;
 mod session;
 mod session_values;

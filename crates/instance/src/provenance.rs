@@ -4,7 +4,7 @@ use std::path::Path;
 
 use windlass_base::Guid;
 use windlass_catalog::provenance::{databases, distinct_names};
-use windlass_catalog::{DatabaseRecord, Provenance};
+use windlass_catalog::{DatabaseRecord, Origin, Provenance};
 use windlass_media::{SetConfiguration, SourceKind};
 use windlass_source::created_ns;
 use windlass_source::sqlite::FileIdentity;
@@ -32,16 +32,17 @@ pub fn of_set(set: &SetConfiguration) -> Provenance {
 /// A database as its next backup will describe it; `None` if its file is not there and nothing else tells its
 /// family.
 pub fn of_record(record: &DatabaseRecord, machine: &str) -> Option<Provenance> {
-    let is_engine = record.log_path.is_some();
+    // Their files are not SQLite's: what the catalog knows of the family counts.
+    let is_by_catalog = record.log_path.is_some() || record.origin == Origin::SqlServer;
     // As a backup follows links.
-    let file = record.path.canonicalize().ok().filter(|_| !is_engine);
+    let file = record.path.canonicalize().ok().filter(|_| !is_by_catalog);
     let identity = file.as_deref().map(FileIdentity::of);
     let family = identity.map(|identity| identity.family_guid);
     let family = record.family_guid.or(family)?;
     let own = identity.map(|identity| identity.database_guid);
     Some(Provenance {
         family_guid: family,
-        database_guid: match is_engine {
+        database_guid: match is_by_catalog {
             true => family,
             false => own.unwrap_or(Guid::NIL),
         },

@@ -77,6 +77,8 @@ pub enum SourceKind {
     Postgres = 3,
     /// A backup set of SQL Server.
     SqlServer = 4,
+    /// The files of a SQL Server database that is offline.
+    SqlServerFiles = 5,
 }
 
 impl Stored for SourceKind {
@@ -90,6 +92,7 @@ impl Stored for SourceKind {
             [2] => Some(Self::Engine),
             [3] => Some(Self::Postgres),
             [4] => Some(Self::SqlServer),
+            [5] => Some(Self::SqlServerFiles),
             _ => None,
         }
     }

@@ -16,9 +16,9 @@ use crate::table_folder::{TableFile, TableFolder};
 pub(crate) struct CsvWriter(TableFolder);
 
 impl CsvWriter {
-    /// Creates the folder, which must not exist.
-    pub(crate) fn create(folder: &Path) -> Result<Self, Error> {
-        TableFolder::create(folder, "csv").map(Self)
+    /// Writes to an empty folder.
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self(TableFolder::new(folder, "csv"))
     }
 
     /// Creates the file of a table; `fill` gets a function that adds rows. Returns the name of the file.

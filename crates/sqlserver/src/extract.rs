@@ -128,10 +128,10 @@ pub fn extract_within(
     let unfinished = PathBuf::from(unfinished);
     // What a killed extraction left; a folder is not removed unseen.
     let _claim = match format {
-        Format::Csv | Format::Parquet if unfinished.symlink_metadata().is_ok() => {
-            return Err(Error::Exists(unfinished));
+        Format::Csv | Format::Parquet => {
+            make_folder(&unfinished)?;
+            None
         }
-        Format::Csv | Format::Parquet => None,
         Format::Sqlite => {
             refuse_log(&unfinished, format)?;
             Some(claim(&unfinished)?)
@@ -171,6 +171,18 @@ fn refuse_log(to: &Path, format: Format) -> Result<(), Error> {
         Format::Sqlite => own::refuse_left_log(to).map_err(|error| Error::file(to, error)),
         Format::Csv | Format::Parquet => Ok(()),
     }
+}
+
+/// Makes a folder, which must not exist: it may be another extraction's.
+fn make_folder(path: &Path) -> Result<(), Error> {
+    std::fs::create_dir(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => Error::Sequence {
+            path: path.to_owned(),
+            reason: "it exists: another extraction writes it, or one that was killed has left it. Remove it then"
+                .to_owned(),
+        },
+        _ => Error::file(path, error),
+    })
 }
 
 /// An empty file that SQLite writes: nobody else takes its name, or removes it, while it is held.
@@ -215,8 +227,8 @@ fn write(
 ) -> Result<Vec<ExtractedTable>, Error> {
     let mut writer = match format {
         Format::Sqlite => Writer::Sqlite(SqliteWriter::create(to, bytes_max)?),
-        Format::Csv => Writer::Csv(CsvWriter::create(to)?),
-        Format::Parquet => Writer::Parquet(ParquetWriter::create(to)?),
+        Format::Csv => Writer::Csv(CsvWriter::new(to)),
+        Format::Parquet => Writer::Parquet(ParquetWriter::new(to)),
     };
     let mut written = Vec::new();
     for table in tables {

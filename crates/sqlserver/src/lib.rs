@@ -6,6 +6,7 @@
 //! - [`Source`], [`extract`]: write the tables of backups or data files to a SQLite file, CSV or Parquet.
 //! - [`BackupFiles`], [`Unpacking`]: what Windlass media are made from, and made into again.
 //! - [`restore`]: restores a full backup and its differentials to data files.
+//! - [`OfflineSnapshot`], [`OfflineTarget`]: the files of a restored database, to Windlass media and back.
 //! - [`Continuation`]: applies differentials to data files that were restored before.
 //!
 //! Invariants:
@@ -19,6 +20,7 @@ mod ending;
 mod error;
 mod extract;
 mod input;
+mod offline;
 mod parquet;
 mod repack;
 mod restore;
@@ -34,7 +36,9 @@ pub use ending::complete;
 pub use error::Error;
 pub use extract::{Extracted, ExtractedTable, Format, extract, extract_within};
 pub use input::{FileInput, is_sql_server};
+pub use offline::{OfflineFile, OfflineSnapshot, OfflineTarget};
 pub use repack::{BackupFiles, SetSnapshot};
 pub use restore::{Destination, Restored, RestoredBase, RestoredFile, Step, places, restore};
-pub use source::{Source, backup_type, steps, steps_after};
+pub use source::{Source, backup_type, is_data_file, sets_in, steps, steps_after};
+pub use target::safe_name as safe_file_name;
 pub use unpack::{Unpacking, unpacked_files};

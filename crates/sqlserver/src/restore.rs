@@ -48,6 +48,8 @@ pub struct RestoredFile {
 #[derive(Debug)]
 pub struct Restored {
     pub database: String,
+    /// Shared by the database and its restored copies.
+    pub family: Guid,
     /// The full backup.
     pub base: RestoredBase,
     pub files: Vec<RestoredFile>,
@@ -178,6 +180,7 @@ fn report(
     };
     Restored {
         database: configuration.database.clone(),
+        family: configuration.family,
         base,
         files: configuration.files.iter().filter_map(file).collect(),
         log_bytes,

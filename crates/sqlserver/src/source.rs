@@ -151,7 +151,10 @@ impl Source {
 }
 
 /// Whether a file is a data file, judging by its first page.
-fn is_data_file(path: &Path) -> Result<bool, Error> {
+///
+/// # Errors
+/// The file cannot be read.
+pub fn is_data_file(path: &Path) -> Result<bool, Error> {
     let failed = |error| Error::file(path, error);
     let file = windlass_io::open_readable(path).map_err(failed)?;
     if file.metadata().map_err(failed)?.len() < PAGE_BYTES as u64 {
@@ -167,6 +170,8 @@ fn is_data_file(path: &Path) -> Result<bool, Error> {
 struct Group {
     media_set: Guid,
     files: Vec<PathBuf>,
+    /// The position of the set on it.
+    position: u16,
     set: SetListing,
 }
 
@@ -182,8 +187,23 @@ pub fn backup_type(path: &Path, position: u16) -> Result<BackupType, Error> {
     Ok(configuration(&step)?.backup_type)
 }
 
+/// The sets of the media that a file belongs to: their positions and types.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn sets_in(path: &Path) -> Result<Vec<(u16, BackupType)>, Error> {
+    let input = FileInput::open(path).map_err(|error| Error::file(path, error))?;
+    let listing = Listing::read(input).map_err(|error| Error::backup(path, error))?;
+    let kind = |set: &SetListing| set.configuration().map(|found| found.backup_type);
+    let sets = listing.sets.iter();
+    Ok(sets
+        .filter_map(|set| Some((set.header.position, kind(set)?)))
+        .collect())
+}
+
 /// Sorts backup files: groups those of one media set, with the full backup first and then the
-/// differentials from the oldest to the newest.
+/// differentials from the oldest to the newest. `position` is that of the set on the media of the first file; of the
+/// others the first set is taken.
 ///
 /// # Errors
 /// A file cannot be read, or the files do not belong together.
@@ -219,6 +239,7 @@ pub fn steps_after(
         groups.push(Group {
             media_set,
             files: vec![path.clone()],
+            position: wanted,
             set: set.clone(),
         });
     }
@@ -257,11 +278,11 @@ pub fn steps_after(
             }
         }
     }
-    let step = |(index, group): (usize, Group)| Step {
+    let step = |group: Group| Step {
         files: group.files,
-        position: if index == 0 { position } else { 1 },
+        position: group.position,
     };
-    Ok(groups.into_iter().enumerate().map(step).collect())
+    Ok(groups.into_iter().map(step).collect())
 }
 
 impl Backups {

@@ -9,7 +9,7 @@ use windlass_bak::table::Table;
 use crate::Error;
 use crate::target::safe_name;
 
-/// A new folder, and the names in it.
+/// A new, empty folder, and the names in it.
 #[derive(Debug)]
 pub(crate) struct TableFolder {
     folder: PathBuf,
@@ -27,14 +27,12 @@ pub(crate) struct TableFile {
 }
 
 impl TableFolder {
-    /// Creates the folder, which must not exist.
-    pub(crate) fn create(folder: &Path, extension: &'static str) -> Result<Self, Error> {
-        std::fs::create_dir(folder).map_err(|error| Error::file(folder, error))?;
-        Ok(Self {
+    pub(crate) fn new(folder: &Path, extension: &'static str) -> Self {
+        Self {
             folder: folder.to_owned(),
             extension,
             names: BTreeSet::new(),
-        })
+        }
     }
 
     /// Creates the file of a table. Two tables whose names differ in what no file name has get files of their own.

@@ -143,7 +143,7 @@ impl Drop for FileTarget {
 }
 
 /// A file name made from a logical name, which may contain any characters.
-pub(crate) fn safe_name(logical: &str, extension: &str) -> PathBuf {
+pub fn safe_name(logical: &str, extension: &str) -> PathBuf {
     let name: String = logical
         .chars()
         .map(|letter| {

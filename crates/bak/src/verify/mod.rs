@@ -13,6 +13,7 @@ mod visit;
 use std::collections::{BTreeMap, BTreeSet};
 
 use file::FileCheck;
+pub(crate) use file::{PFS_ALLOCATED, PFS_AT, PFS_PAGES};
 use log::LogCheck;
 pub(crate) use visit::Content;
 use visit::VerifyVisit;

@@ -484,7 +484,7 @@ messages! {
     50252, 16, log_gap_open(database, from, to, reason), "The log of '{database}' has a gap: commits between {from} and {to} may be missing ({reason}). Make a full or differential backup, with which log backups begin again.";
     50253, 16, log_needs_folder(database), "The log of '{database}' cannot be kept: the instance has no folder for it, or the database is not registered. Use --instance DIR and CREATE DATABASE ... FOR ATTACH; or windlass follow FILE --to DIR, and windlass backup --log FILE --follow DIR.";
     50254, 10, log_not_kept(database), "The log of '{database}' is not kept any more, and what of it was not backed up is deleted.";
-    50270, 16, database_of_sql_server(database), "Database '{database}' is one of SQL Server, and offline: its files are kept, but nothing opens them here. Attach them to a SQL Server, or read its tables with windlass extract.";
+    50270, 16, database_of_sql_server(database), "Database '{database}' is one of SQL Server, and offline: its files are kept and can be backed up, but nothing opens them here. Attach them to a SQL Server, or read its tables with windlass extract.";
     50271, 16, restore_over_sql_server(database), "Database '{database}' is one of SQL Server. Drop it first (its files stay), or restore under another name.";
     50272, 16, sql_server_restore_broke_off(database), "The restore of '{database}' broke off while a differential was applied, so that its files are of no use. Begin again with the full backup, WITH REPLACE.";
     50290, 16, moment_not_reached(moment, reason), "No backups lead to {moment}: {reason}. Nothing was restored.";
@@ -499,6 +499,10 @@ messages! {
     50299, 16, restore_was_copied(path, other), "The unfinished restore at '{path}' is a copy of the one that was begun for '{other}', or was moved from there, and names that one's files: it is not continued here. Continue it there (for a moved folder: bring it back, or mount it under its old name), or begin again here with the full backup.";
     50300, 16, ship_other_fork(reached, newest), "The database was restored to an earlier state since, and has gone on from there: the newest backup, {newest}, is not of the history that the copy follows, which ends at LSN {reached} for it. Begin a new copy in another place from a full backup made since. (windlass restore --to FILE recovers this one as it is.)";
     50301, 16, ship_no_copy(path), "'{path}' is there, and is no copy that waits for log backups: it was promoted before, or is another database. It is left as it is. Name another place to begin a new copy.";
+    50330, 16, sql_server_full_only(database), "Database '{database}' is one of SQL Server, and offline: nothing changes it here, so that there is nothing to make a differential or log backup of. Make a full backup.";
+    50331, 16, sql_server_option_refused(option, database), "{option} has no meaning for '{database}', whose files are SQL Server's.";
+    50332, 16, sql_server_files_are_final(database), "This backup of '{database}' has the files of an offline database as they were: no other backup can be restored over it. Omit NORECOVERY, STANDBY and STOPAT.";
+    50333, 16, sql_server_files_need_place(file), "Nothing says where file '{file}' goes, and paths in a backup are not used for files of SQL Server. Name it with MOVE; on the command line, --to FOLDER is another way.";
 }
 
 // What statements report besides SQL Server's messages.

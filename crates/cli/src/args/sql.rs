@@ -38,6 +38,9 @@ pub(crate) struct SqlArguments {
     /// names none, with -i and at the prompt) are read into a temporary file, which scripts cannot change
     #[arg(long, value_name = "FILE", num_args = 1, conflicts_with_all = ["attach", "database"])]
     pub(crate) on: Vec<PathBuf>,
+    /// Position of the backup set on the media of the first --on file; needed if there are several
+    #[arg(long, value_name = "N", requires = "on")]
+    pub(crate) set: Option<u16>,
     /// Variables for $(NAME) in scripts: -v NAME=VALUE ... They precede those of the environment
     #[arg(short = 'v', long = "variable", value_name = "NAME=VALUE", num_args = 1.., value_parser = parse_variable)]
     pub(crate) variable: Vec<(String, String)>,

@@ -62,9 +62,9 @@ pub(crate) struct ExtractArguments {
     /// Only this table: name, or schema.name; can be repeated
     #[arg(long, value_name = "TABLE")]
     pub(crate) table: Vec<String>,
-    /// Position of the full backup on its media
-    #[arg(long, visible_alias = "file", value_name = "N", default_value_t = 1)]
-    pub(crate) set: u16,
+    /// Position of the backup set on the media of the first file [default: 1; others are named]
+    #[arg(long, visible_alias = "file", value_name = "N")]
+    pub(crate) set: Option<u16>,
     /// Continue with a damaged backup, and report the damage
     #[arg(long)]
     pub(crate) continue_after_error: bool,

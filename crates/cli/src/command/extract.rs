@@ -2,9 +2,10 @@
 
 use serde_json::{Value as Json, json};
 use windlass_bak::table::{Owner, Unsettled, UnsettledObject};
+use windlass_base::message::table;
 use windlass_sqlserver::{
     Destination, Error, Extracted, ExtractedTable, Format, Restored, Source, extract, restore,
-    steps,
+    sets_in, steps,
 };
 
 use super::{Outcome, ended, existing_session, misused};
@@ -35,13 +36,26 @@ pub(crate) fn run(arguments: &ExtractArguments, common: &Common) -> Outcome {
     })
 }
 
+/// Says that the first of several sets is read, if none was chosen.
+fn tell_others(arguments: &ExtractArguments) {
+    let Some(first) = arguments.files.first().filter(|_| arguments.set.is_none()) else {
+        return;
+    };
+    // Of data files, and of what cannot be read, nothing is said here.
+    let others = sets_in(first).map_or(0, |sets| sets.len().saturating_sub(1));
+    if others > 0 {
+        message_line(&table::oldest_set_taken(others).text);
+    }
+}
+
 fn tables(arguments: &ExtractArguments, common: &Common) -> Result<Outcome, Error> {
     let format = match arguments.format {
         ExtractFormat::Csv => Format::Csv,
         ExtractFormat::Parquet => Format::Parquet,
         ExtractFormat::Sqlite | ExtractFormat::Files => Format::Sqlite,
     };
-    let mut source = Source::open(&arguments.files, arguments.set)?;
+    let mut source = Source::open(&arguments.files, arguments.set.unwrap_or(1))?;
+    tell_others(arguments);
     for (path, finding) in &source.findings {
         message_line(&format!("damage: {}: {finding}", path.display()));
     }
@@ -221,7 +235,8 @@ fn unsettled_json(object: &UnsettledObject) -> Json {
 }
 
 fn data_files(arguments: &ExtractArguments, common: &Common) -> Result<Outcome, Error> {
-    let steps = steps(&arguments.files, arguments.set)?;
+    let steps = steps(&arguments.files, arguments.set.unwrap_or(1))?;
+    tell_others(arguments);
     let made = std::fs::create_dir(&arguments.to);
     made.map_err(|source| Error::File {
         path: arguments.to.clone(),

@@ -1,14 +1,16 @@
 //! `windlass sql --on x.bak`: the tables of a SQL Server backup as a temporary SQLite file, for queries.
 //!
 //! Only the tables that the queries name are extracted. The file is in a private folder, which is removed when the
-//! command ends; nothing that a script does there reaches the backup.
+//! command ends, or by the next one if it was killed; nothing that a script does there reaches the backup.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
 use windlass_bak::table::{Database, Table};
-use windlass_sqlserver::{Error, ExtractedTable, Format, Source, extract_within};
+use windlass_instance::scratch::Scratch;
+use windlass_sqlserver::{
+    Error, ExtractedTable, Format, Source, extract_within, is_data_file, sets_in,
+};
 
 use super::extract::{log_lines, problems};
 use crate::output::message_line;
@@ -16,11 +18,14 @@ use crate::output::message_line;
 /// The largest SQLite file that is made for queries.
 const BYTES_MAX: u64 = 4 << 30;
 
+/// How the folders are named.
+const PREFIX: &str = "windlass-sql-";
+
 /// The tables of a backup, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Extract {
     /// Removes itself.
-    _folder: TempDir,
+    _folder: Scratch,
     pub(super) file: PathBuf,
     /// Whether every row of the tables is there.
     pub(super) is_whole: bool,
@@ -28,15 +33,14 @@ pub(super) struct Extract {
 
 /// The place of the file that [`extracted`] makes.
 #[derive(Debug)]
-pub(super) struct Place(TempDir);
+pub(super) struct Place(Scratch);
 
 impl Place {
     pub(super) fn new() -> Result<Self, String> {
-        let made = tempfile::Builder::new().prefix("windlass-sql-").tempdir();
-        made.map(Self).map_err(|error| {
-            let folder = std::env::temp_dir();
-            format!("cannot make a folder in {}: {error}", folder.display())
-        })
+        let folder = std::env::temp_dir();
+        let made = Scratch::begin(&folder, PREFIX);
+        made.map(Self)
+            .map_err(|error| format!("cannot make a folder in {}: {error}", folder.display()))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -48,9 +52,14 @@ impl Place {
 pub(super) fn extracted(
     place: Place,
     files: &[PathBuf],
+    set: Option<u16>,
     queries: &[String],
 ) -> Result<Extract, String> {
-    let mut source = Source::open(files, 1).map_err(|error| error.to_string())?;
+    let position = match set {
+        Some(position) => position,
+        None => only_set(files)?,
+    };
+    let mut source = Source::open(files, position).map_err(|error| error.to_string())?;
     if let Some((path, finding)) = source.findings.first() {
         return Err(format!(
             "{}: damaged: {finding}. windlass extract --continue-after-error extracts what can be read",
@@ -88,6 +97,32 @@ pub(super) fn extracted(
         file,
         is_whole: made.problems.is_empty() && made.tables.iter().all(ExtractedTable::is_whole),
     })
+}
+
+/// The position of the set on the media of the first file, if it is the only one.
+fn only_set(files: &[PathBuf]) -> Result<u16, String> {
+    let told = |error: Error| error.to_string();
+    let Some(first) = files.first() else {
+        return Ok(1);
+    };
+    if is_data_file(first).map_err(told)? {
+        return Ok(1);
+    }
+    match sets_in(first).map_err(told)?.as_slice() {
+        [(only, _)] => Ok(*only),
+        [] => Ok(1),
+        sets => {
+            let sets: Vec<String> = sets
+                .iter()
+                .map(|(position, kind)| format!("{position} ({})", kind.description()))
+                .collect();
+            Err(format!(
+                "{}: it has several backup sets: {}. Choose one with --set",
+                first.display(),
+                sets.join(", ")
+            ))
+        }
+    }
 }
 
 /// The name of the database as that of a file.

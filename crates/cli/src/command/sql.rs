@@ -149,7 +149,7 @@ fn on_backups(
         true => &arguments.query[..],
         false => &[],
     };
-    let extract = extracted(place, &arguments.on, queries).map_err(told)?;
+    let extract = extracted(place, &arguments.on, arguments.set, queries).map_err(told)?;
     let passed = session.instance_mut().pass(&extract.file);
     let passed = passed.map_err(windlass_instance::Failure::from);
     let name = reported(passed, console).ok_or(Outcome::Failed)?;

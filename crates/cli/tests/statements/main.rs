@@ -84,6 +84,8 @@ mod sqlbackup_options;
 mod sqlcmd;
 mod sqlite_logs;
 mod sqlserver;
+mod sqlserver_faults;
+mod sqlserver_offline;
 mod ssms;
 mod stale_stripe;
 mod streams;

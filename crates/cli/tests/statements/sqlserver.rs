@@ -296,7 +296,6 @@ fn a_restore_in_steps_gives_the_same_files_as_in_one_and_the_database_is_offline
     }
 
     let offline = "is one of SQL Server, and offline";
-    refuse("BACKUP DATABASE x TO DISK = 'd:\\x.wl'", offline);
     refuse("USE x", offline);
     refuse("ALTER DATABASE x SET RECOVERY SIMPLE", offline);
     refuse("DBCC CHECKDB (x)", offline);
@@ -516,4 +515,74 @@ fn queries_on_a_backup_read_the_tables_that_they_name_and_leave_nothing() {
     assert_eq!(run.code, Some(1), "{}", run.err);
     let left = std::fs::read_dir(place.path("tmp")).expect("the folder");
     assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn a_query_wants_one_of_several_sets_to_be_chosen_and_an_extraction_names_the_others() {
+    let Some(file) = sample("sql2008r2_Employee_2sets_4k.bak") else {
+        return;
+    };
+    let place = Place::new();
+    let query = "SELECT count(*) FROM sqlite_master";
+    let on = |set: &[&str]| place.run(&[&["sql", "--on", &file, "-Q", query], set].concat());
+    let several = on(&[]);
+    assert_eq!(several.code, Some(1), "{}", several.out);
+    for said in ["1 (Database)", "2 (Database)", "--set"] {
+        assert!(several.err.contains(said), "{}", several.err);
+    }
+    for set in ["1", "2"] {
+        let chosen = on(&["--set", set]);
+        assert_eq!(chosen.code, Some(0), "{}", chosen.err);
+    }
+    for (set, code) in [("3", 1), ("0", 1), ("65535", 1), ("65536", 2)] {
+        let none = on(&["--set", set]);
+        assert_eq!(none.code, Some(code), "{set}: {}", none.err);
+    }
+    let told = place.succeed(&["extract", &file, "--to", "1.db"]);
+    assert!(told.err.contains("1 later ones"), "{}", told.err);
+    let told = place.succeed(&["extract", &file, "--set", "2", "--to", "2.db"]);
+    assert!(!told.err.contains("later ones"), "{}", told.err);
+}
+
+#[test]
+fn a_killed_query_leaves_a_folder_that_the_next_one_removes() {
+    let Some(file) = sample("sql2012_pubs_a.bak") else {
+        return;
+    };
+    let place = Place::new();
+    std::fs::create_dir(place.path("tmp")).expect("a folder");
+    let folders = || {
+        let entries = std::fs::read_dir(place.path("tmp")).expect("the folder");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        paths.collect::<Vec<_>>()
+    };
+    let mut command = place.command(&["sql", "--on", &file]);
+    command
+        .env("TMPDIR", place.path("tmp"))
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null());
+    // It waits for what is typed.
+    let mut running = command.spawn().expect("the program runs");
+    let has_tables = || {
+        folders()
+            .iter()
+            .any(|folder| folder.join("pubs.db").exists())
+    };
+    while !has_tables() {
+        assert_eq!(running.try_wait().expect("its state"), None, "it runs");
+        std::thread::yield_now();
+    }
+    let next = |left: usize| {
+        let mut command =
+            place.command(&["sql", "--on", &file, "-Q", "SELECT count(*) FROM titles"]);
+        command.env("TMPDIR", place.path("tmp"));
+        let run = crate::support::Run::of(&command.output().expect("the program runs"));
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        assert_eq!(folders().len(), left, "{:?}", folders());
+    };
+    next(1);
+    running.kill().expect("it is killed");
+    running.wait().expect("it ends");
+    assert_eq!(folders().len(), 1, "a killed one cleans nothing");
+    next(0);
 }

@@ -1,7 +1,7 @@
 //! Which databases an operation may touch.
 
 use windlass_base::message::table;
-use windlass_catalog::{DatabaseRecord, DatabaseState};
+use windlass_catalog::{DatabaseRecord, DatabaseState, Origin};
 
 use crate::instance::is_system_database;
 use crate::{Failure, Session};
@@ -61,8 +61,16 @@ pub(crate) fn refuse_log(session: &Session, name: &str) -> Result<(), Failure> {
     let has_log = |record: &DatabaseRecord| {
         record.log_path.is_some() || session.instance.kept_log(record).is_some()
     };
-    if is_system_database(name) || !has_log(&known(session, name)?) {
-        return Err(table::not_in_simple_recovery("BACKUP LOG").into());
+    let simple = || Err(table::not_in_simple_recovery("BACKUP LOG").into());
+    if is_system_database(name) {
+        return simple();
     }
-    Ok(())
+    let record = known(session, name)?;
+    match (record.origin, record.state) {
+        (Origin::SqlServer, DatabaseState::Offline) => {
+            Err(table::sql_server_full_only(&record.name).into())
+        }
+        _ if has_log(&record) => Ok(()),
+        _ => simple(),
+    }
 }

@@ -272,7 +272,7 @@ fn product(kind: SourceKind) -> &'static str {
         SourceKind::Sqlite => "SQLite",
         SourceKind::Engine => "Windlass",
         SourceKind::Postgres => "PostgreSQL",
-        SourceKind::SqlServer => "SQL Server",
+        SourceKind::SqlServer | SourceKind::SqlServerFiles => "SQL Server",
     }
 }
 

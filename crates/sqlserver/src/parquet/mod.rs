@@ -34,9 +34,9 @@ const GROUP_ROWS_MAX: usize = 1 << 20;
 pub(crate) struct ParquetWriter(TableFolder);
 
 impl ParquetWriter {
-    /// Creates the folder, which must not exist.
-    pub(crate) fn create(folder: &Path) -> Result<Self, Error> {
-        TableFolder::create(folder, "parquet").map(Self)
+    /// Writes to an empty folder.
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self(TableFolder::new(folder, "parquet"))
     }
 
     /// Creates the file of a table; `fill` gets a function that adds rows. Returns the name of the file.

@@ -6,6 +6,7 @@ mod emptied;
 mod log;
 mod made;
 mod media;
+mod offline;
 mod options;
 mod protection;
 mod rehearse;
@@ -97,7 +98,7 @@ pub(crate) fn run(
         let defaults = session.instance.backup_defaults();
         let defaults = defaults?;
         let settled = settle(options, defaults)?;
-        let record = session.readable(database)?;
+        let record = session.backed_up(database)?;
         let subject = Subject {
             database: &record.name,
             kind: match (options.log, options.is_differential) {
@@ -148,6 +149,9 @@ struct BackupOperation<'a> {
 
 impl BackupOperation<'_> {
     fn run_kind(self, media: MediaRequest, sink: &mut dyn Sink) -> Result<BackupOutcome, Failure> {
+        if self.is_of_sql_server() {
+            return self.run_offline(media, sink);
+        }
         match self.options.log {
             Some(choice) => self.run_log(choice, media, sink),
             None => self.run(media, sink),

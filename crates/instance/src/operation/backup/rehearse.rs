@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use windlass_base::message::table;
-use windlass_catalog::DatabaseRecord;
+use windlass_catalog::{DatabaseRecord, Origin};
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
     BackupKind, BackupRequest, MediaRequest, Overwrite, Plan, Rehearsed, SourceSize, rehearse,
 };
 
-use super::{BackupOperation, BackupOutcome, base, protection};
+use super::{BackupOperation, BackupOutcome, base, offline, protection};
 use crate::message_of::os_error;
 use crate::rehearsal::{Estimate, Rehearsal, locked, sample};
 use crate::{Completed, Failure, Session, Sink};
@@ -37,7 +37,8 @@ impl BackupOperation<'_> {
             let encryption = super::encryption(self.session, self.options)?;
             protection::check(self.session, &wanted, base, encryption.as_ref(), sink)?;
         }
-        if self.record.log_path.is_none() && has_no_bytes(&self.record.path) {
+        let is_sqlite = self.record.log_path.is_none() && !self.is_of_sql_server();
+        if is_sqlite && has_no_bytes(&self.record.path) {
             self.empty(&media, sink)?;
         }
         if self.options.integrity.is_none() {
@@ -123,7 +124,9 @@ fn database_files(
     record: &DatabaseRecord,
 ) -> Result<Vec<(PathBuf, u64)>, Failure> {
     let mut paths = vec![record.path.clone()];
-    if record.log_path.is_some() {
+    if record.origin == Origin::SqlServer {
+        paths = offline::paths(session, record)?;
+    } else if record.log_path.is_some() {
         let files = session.instance.catalog().files(record.database_id)?;
         let data = files.into_iter().filter(|file| !file.is_log);
         paths = data.map(|file| file.path).collect();

@@ -4,7 +4,6 @@
 //! | file | what |
 //! |---|---|
 //! | `run` | the steps, and the entry in the ledger |
-//! | `scratch` | the folder, and what a killed drill has left in it |
 //! | `proof` | the check and the question, in an instance that exists in memory alone |
 //!
 //! Invariants:
@@ -14,7 +13,6 @@
 
 mod proof;
 mod run;
-mod scratch;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -12,14 +12,18 @@ use windlass_source::Recovery;
 use windlass_source::engine::{StopAt, describe};
 
 use super::proof::{Proof, Restored};
-use super::scratch::Scratch;
 use super::{DrillOptions, DrillOutcome};
+use crate::message_of::os_error;
 use crate::operation::device;
 use crate::operation::media::MediaOptions;
 use crate::operation::restore::{
     Newest, NewestRequest, RestoreKind, RestoreOptions, Step, ended_ms,
 };
+use crate::scratch::Scratch;
 use crate::{Failure, Session, Silent, Sink, presence};
+
+/// How the folders of drills are named.
+const PREFIX: &str = "windlass-drill-";
 
 impl Session {
     /// Restores a database from its backups to a scratch folder, checks it, and deletes it. The result enters the ledger.
@@ -71,6 +75,9 @@ fn attempt(
     let Some(last) = plan.steps.last() else {
         return Err(table::drill_needs_own_media(database).into());
     };
+    if last.set.source_kind == SourceKind::SqlServerFiles {
+        return Err(table::drill_needs_own_media(database).into());
+    }
     outcome.sets = plan.steps.iter().map(named).collect();
     outcome.restored_to = state_of(&plan, &last.set);
     outcome.database_bytes = bytes_of(&last.set);
@@ -82,7 +89,11 @@ fn attempt(
     if session.is_rehearsal() {
         return Ok(());
     }
-    let scratch = Scratch::begin(&options.scratch)?;
+    let failed = |path: &Path, error: &std::io::Error| {
+        Failure::from(table::cannot_open_file(path.display(), os_error(error)))
+    };
+    let scratch = Scratch::begin(&options.scratch, PREFIX)
+        .map_err(|error| failed(&options.scratch, &error))?;
     let count = plan.steps.len();
     for (step, index) in plan.steps.iter().zip(1..) {
         let recovery = match index == count {
@@ -101,7 +112,10 @@ fn attempt(
     proof.close()?;
     match options.keeps_files {
         true => outcome.kept = Some(scratch.keep()),
-        false => scratch.end()?,
+        false => {
+            let path = scratch.path().to_owned();
+            scratch.end().map_err(|error| failed(&path, &error))?;
+        }
     }
     Ok(())
 }

@@ -75,7 +75,7 @@ pub(crate) use parts::run as run_part;
 pub(super) use places::placed;
 pub(crate) use placing::WITH_REPLACE;
 pub(super) use placing::{Placing, Wish, all, outside_folders};
-use reader::SetReader;
+pub(super) use reader::SetReader;
 pub(super) use registration::tell_unwritten;
 pub use sequence::Sequence;
 use target::{Begun, TargetKind, Wanted, first, is_among, kind_of, log};
@@ -180,12 +180,21 @@ fn attempt(
         sql_server::Media::new(&devices, &options.media).restore(session, name, options, sink)?;
         return Ok(RestoreOutcome::DataFiles);
     }
-    if of_sql_server.is_some() {
-        return Err(table::restore_over_sql_server(name).into());
-    }
+    let is_sql_servers = of_sql_server.is_some();
     let reader = SetReader::open(session, name, devices, options, settled)?;
     refuse_sql_servers(&reader.opened.set)?;
     reader.check_kind()?;
+    if reader.opened.set.source_kind == SourceKind::SqlServerFiles {
+        reader.opened.warn_of_later_sets(&options.media, sink);
+        sql_server::restore_files(session, &reader, known, sink)?;
+        return Ok(match session.is_rehearsal() {
+            true => RestoreOutcome::Rehearsed,
+            false => RestoreOutcome::DataFiles,
+        });
+    }
+    if is_sql_servers {
+        return Err(table::restore_over_sql_server(name).into());
+    }
     check_moves(&options.moves, &reader.opened.set, name)?;
     reader.opened.warn_of_later_sets(&options.media, sink);
     let made_for = known

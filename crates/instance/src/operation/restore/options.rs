@@ -137,9 +137,9 @@ impl RestoreOptions {
 
 /// Checked options.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Settled {
-    pub(super) tuning: Tuning,
-    pub(super) stats: Option<u32>,
+pub(in crate::operation) struct Settled {
+    pub(in crate::operation) tuning: Tuning,
+    pub(in crate::operation) stats: Option<u32>,
 }
 
 /// Checks the options.

@@ -18,16 +18,16 @@ use crate::tag::Tags;
 use crate::{Failure, Session, Sink};
 
 /// The open set of a restore, with the options.
-pub(super) struct SetReader<'a> {
-    pub(super) name: &'a str,
-    pub(super) options: &'a RestoreOptions,
-    pub(super) settled: Settled,
-    pub(super) opened: OpenedSet,
+pub(in crate::operation) struct SetReader<'a> {
+    pub(in crate::operation) name: &'a str,
+    pub(in crate::operation) options: &'a RestoreOptions,
+    pub(in crate::operation) settled: Settled,
+    pub(in crate::operation) opened: OpenedSet,
 }
 
 impl<'a> SetReader<'a> {
     /// Reads the headers of the media, up to the requested set.
-    pub(super) fn open(
+    pub(in crate::operation) fn open(
         session: &mut Session,
         name: &'a str,
         devices: Vec<DeviceAddress>,
@@ -42,26 +42,26 @@ impl<'a> SetReader<'a> {
         })
     }
 
-    pub(super) fn is_differential(&self) -> bool {
+    pub(in crate::operation) fn is_differential(&self) -> bool {
         self.opened.set.set_type == SetType::Differential
     }
 
-    pub(super) fn is_log(&self) -> bool {
+    pub(in crate::operation) fn is_log(&self) -> bool {
         self.opened.set.set_type == SetType::Log
     }
 
     /// Whether it continues a sequence of restores.
-    pub(super) fn continues(&self) -> bool {
+    pub(in crate::operation) fn continues(&self) -> bool {
         self.is_differential() || self.is_log()
     }
 
     /// The operation's name in messages.
-    pub(super) fn operation(&self) -> &'static str {
+    pub(in crate::operation) fn operation(&self) -> &'static str {
         RestoreKind::of(self.opened.set.set_type).operation()
     }
 
     /// Refuses a set that the statement does not restore.
-    pub(super) fn check_kind(&self) -> Result<(), Failure> {
+    pub(in crate::operation) fn check_kind(&self) -> Result<(), Failure> {
         let set = &self.opened.set;
         let is_wanted = |wanted| wanted == RestoreKind::of(set.set_type);
         if self.options.wants.is_none_or(is_wanted) {
@@ -80,7 +80,7 @@ impl<'a> SetReader<'a> {
     }
 
     /// The request to read the set.
-    pub(super) fn read_request(&self, keys: ReadKeys) -> ReadRequest {
+    pub(in crate::operation) fn read_request(&self, keys: ReadKeys) -> ReadRequest {
         ReadRequest {
             keys,
             on_damage: self.options.on_damage,
@@ -89,7 +89,7 @@ impl<'a> SetReader<'a> {
     }
 
     /// The path to which MOVE sends a file, if it does.
-    pub(super) fn moved(
+    pub(in crate::operation) fn moved(
         &self,
         session: &Session,
         logical: &str,
@@ -107,7 +107,7 @@ impl<'a> SetReader<'a> {
     }
 
     /// Returns the keys of the set, after checking everything that they and the headers can prove.
-    pub(super) fn unlock(&self, session: &mut Session) -> Result<ReadKeys, Failure> {
+    pub(in crate::operation) fn unlock(&self, session: &mut Session) -> Result<ReadKeys, Failure> {
         let keys = self.opened.restore_keys(
             session,
             &self.options.keys,
@@ -120,7 +120,10 @@ impl<'a> SetReader<'a> {
 
     /// The same for a restore of pages or files: the set must be as well protected as the history says
     /// it was.
-    pub(super) fn unlock_part(&self, session: &mut Session) -> Result<ReadKeys, Failure> {
+    pub(in crate::operation) fn unlock_part(
+        &self,
+        session: &mut Session,
+    ) -> Result<ReadKeys, Failure> {
         let catalog = session.instance.catalog();
         let encryptors = catalog.encryptors_of(self.opened.set.set_guid);
         let encryptors = encryptors?;
@@ -134,7 +137,7 @@ impl<'a> SetReader<'a> {
     }
 
     /// Writes the history. A failure here does not affect the restore.
-    pub(super) fn remember(
+    pub(in crate::operation) fn remember(
         &self,
         session: &mut Session,
         restore_type: RestoreType,

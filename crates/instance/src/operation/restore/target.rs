@@ -93,8 +93,11 @@ pub(super) struct Wanted<'a> {
 pub(super) fn kind_of(set: &SetConfiguration) -> &'static dyn TargetKind {
     match set.source_kind {
         SourceKind::Engine => &EngineFiles,
-        // A set of SQL Server is refused before.
-        SourceKind::Sqlite | SourceKind::Postgres | SourceKind::SqlServer => &SqliteFile,
+        // Sets of SQL Server are refused or restored before.
+        SourceKind::Sqlite
+        | SourceKind::Postgres
+        | SourceKind::SqlServer
+        | SourceKind::SqlServerFiles => &SqliteFile,
     }
 }
 

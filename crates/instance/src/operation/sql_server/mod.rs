@@ -3,6 +3,7 @@
 //!
 //! SQL Server databases do not run here: RESTORE DATABASE writes data files, and registers the database as offline.
 
+mod files;
 mod restore;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use windlass_device::DeviceAddress;
 use windlass_pipeline::OnDamage;
 use windlass_sqlserver::{FileInput, is_sql_server};
 
+pub(super) use self::files::restore as restore_files;
 pub(super) use self::restore::recover;
 use super::columns::headings;
 use super::inspect::{Inspect, Inspection};

@@ -71,12 +71,7 @@ impl Media<'_> {
         let own = known.as_ref().map(|known| known.name.as_str());
         let places = self.places(session, name, own, &steps, &destination)?;
         if session.is_rehearsal() {
-            for (logical, path) in &places {
-                let path = path.display();
-                sink.message(Message::print(format!(
-                    "File '{logical}' would be written to '{path}'."
-                )));
-            }
+            tell_places(&places, sink);
             return Ok(());
         }
         // A program that has a database open would continue with the replaced file.
@@ -86,17 +81,13 @@ impl Media<'_> {
         for (_, finding) in restored.findings.iter().take(DAMAGES_LISTED) {
             sink.message(table::written_damaged(finding));
         }
-        for file in &restored.files {
-            sink.message(table::file_written(
-                &file.logical_name,
-                &restored.database,
-                file.path.display(),
-                file.bytes,
-            ));
-        }
+        tell_written(&restored, sink);
         match options.is_unregistered {
             true => sink.message(table::files_are_sql_servers()),
-            false => register(session, name, known, &restored, options.recovery, sink),
+            false => {
+                let outcome = (options.recovery, !restored.findings.is_empty());
+                register(session, name, known, &restored, outcome, sink);
+            }
         }
         match restored.findings.is_empty() {
             true => Ok(()),
@@ -185,31 +176,41 @@ impl Media<'_> {
         for (_, path) in &mut places {
             *path = placed(path)?;
         }
-        let together: Vec<PathBuf> = places.iter().map(|(_, path)| path.clone()).collect();
         let wish = Wish {
             name,
             devices: self.devices,
             replace: destination.replace,
         };
-        let checks = places.iter().map(|(logical, path)| {
-            let placing = Placing {
-                logical,
-                path,
-                is_named: true,
-                own: &[],
-                together: &together,
-            };
-            // A SQL Server database has no files of a Windlass database, not even of one of the same name.
-            placing.check_unowned(session, own)?;
-            placing.check(session, &wish)
-        });
-        all(checks)?;
+        check_places(session, own, &places, &wish)?;
         Ok(places)
     }
 }
 
+/// Checks whether the files of a database, by their logical names, may go to these paths. `own` is the database of SQL
+/// Server that they replace.
+pub(super) fn check_places(
+    session: &Session,
+    own: Option<&str>,
+    places: &[(String, PathBuf)],
+    wish: &Wish<'_>,
+) -> Result<(), Failure> {
+    let together: Vec<PathBuf> = places.iter().map(|(_, path)| path.clone()).collect();
+    all(places.iter().map(|(logical, path)| {
+        let placing = Placing {
+            logical,
+            path,
+            is_named: true,
+            own: &[],
+            together: &together,
+        };
+        // A SQL Server database has no files of a Windlass database, not even of one of the same name.
+        placing.check_unowned(session, own)?;
+        placing.check(session, wish)
+    }))
+}
+
 /// Refuses a name that is another database's, and what needs an entry without one.
-fn check_entry(
+pub(super) fn check_entry(
     name: &str,
     known: Option<&DatabaseRecord>,
     options: &RestoreOptions,
@@ -226,12 +227,33 @@ fn check_entry(
     Ok(())
 }
 
+/// Says in a dry run where the files would go.
+pub(super) fn tell_places(places: &[(String, PathBuf)], sink: &mut dyn Sink) {
+    for (logical, path) in places {
+        let path = path.display();
+        sink.message(Message::print(format!(
+            "File '{logical}' would be written to '{path}'."
+        )));
+    }
+}
+
+pub(super) fn tell_written(restored: &Restored, sink: &mut dyn Sink) {
+    for file in &restored.files {
+        sink.message(table::file_written(
+            &file.logical_name,
+            &restored.database,
+            file.path.display(),
+            file.bytes,
+        ));
+    }
+}
+
 /// Whether a database waits for differentials.
 fn is_waiting(record: &DatabaseRecord) -> bool {
     record.origin == Origin::SqlServer && record.state == DatabaseState::Restoring
 }
 
-fn seize<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<Vec<Seized>, Failure> {
+pub(super) fn seize<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<Vec<Seized>, Failure> {
     let mut seized = Vec::new();
     for path in paths {
         refuse_to_replace(path)?;
@@ -255,13 +277,13 @@ fn tell_state(record: &DatabaseRecord, sink: &mut dyn Sink) {
     });
 }
 
-/// Enters a database whose files are complete. If that fails, the files are there all the same.
-fn register(
+/// Enters a database whose files are complete, as it was left, and whether something of it was lost. If that fails, the files are there all the same.
+pub(super) fn register(
     session: &mut Session,
     name: &str,
     known: Option<DatabaseRecord>,
     restored: &Restored,
-    recovery: Recovery,
+    (recovery, is_damaged): (Recovery, bool),
     sink: &mut dyn Sink,
 ) {
     let data = restored.files.iter().find(|file| !file.is_log);
@@ -276,6 +298,7 @@ fn register(
         record.logical_name.clone_from(&data.logical_name);
     }
     record.path = path;
+    record.family_guid = Some(restored.family);
     record.state = state_after(recovery);
     record.base = Some(base);
     let file = |file: &windlass_sqlserver::RestoredFile| FileRecord {
@@ -293,7 +316,10 @@ fn register(
             .and_then(|()| catalog.set_files(id, &files)),
     };
     match stored {
-        Ok(()) => tell_state(&record, sink),
+        Ok(()) => {
+            session.note_files(&record, restored.base.finished, is_damaged, sink);
+            tell_state(&record, sink);
+        }
         Err(error) => tell_unwritten(name, &error.into(), sink),
     }
 }
