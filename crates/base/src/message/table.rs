@@ -496,6 +496,9 @@ messages! {
     50296, 16, ship_lacks_log(reached, next), "The log behind LSN {reached} is missing: the next log backup at hand, {next}, begins after it. Bring the backups between, or begin again in another place from a full backup.";
     50297, 16, ship_needs_log(), "None of these backups is of a database with log backups: shipping applies the log of page engine databases in the recovery model FULL.";
     50298, 14, job_owner_disabled(owner), "The step was not run: the job's owner, the login '{owner}', is disabled, and the job was made or changed by a remote session.";
+    50310, 16, times_contradict(later, earlier), "The clock was set back within this log: the commit at LSN {later} is later than the time to stop at, and the commit at LSN {earlier}, which was made after it, is not. Nothing was changed. Name the point by its LSN instead: STOPATMARK or STOPBEFOREMARK = 'lsn:N', or --at lsn:N.";
+    50311, 10, end_is_the_moment(moment, last, ended), "No commit in the backups is later than {moment}. The last of them, {last}, ended at {ended} by its clock, which no other backup contradicts: the state is that of its end.";
+    50312, 10, end_not_believed(set, next), "The clock was ahead at the end of {set}: {next} goes on behind it and ended earlier. Its end is not believed, only the times of commits.";
 }
 
 // What statements report besides SQL Server's messages.

@@ -29,6 +29,7 @@ use crate::log::header::Header;
 use crate::log::record::{Record, Records};
 use crate::options::FileSpec;
 use crate::storage::{FileSystem, OpenMode, StorageFile};
+use windlass_base::Lsn;
 
 /// Up to where data files have been restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,6 +77,10 @@ struct Scan {
     /// After the last group to apply.
     end: Position,
     is_stopped: bool,
+    /// The first commit that is later than the time to stop at.
+    later: Option<Lsn>,
+    /// The same, and the last one behind it that is not.
+    contradicted: Option<(Lsn, Lsn)>,
 }
 
 /// The files being rolled forward.
@@ -146,6 +151,8 @@ impl RollForward {
                 is_marked: false,
                 end: from,
                 is_stopped: false,
+                later: None,
+                contradicted: None,
             },
             state: state.clone(),
             reached,
@@ -186,15 +193,18 @@ impl RollForward {
         if !scan.is_behind {
             check_continues(&self.state, self.reached, scan.before)?;
         }
+        if let Some((later, earlier)) = scan.contradicted {
+            let refusal = LogRefusal::TimesContradict { later, earlier };
+            return Err(refused(&self.state, refusal));
+        }
         let end = self.log.end().lsn(1);
         let is_reached = scan.is_stopped
             || match &self.stop {
                 StopAt::End => true,
-                // Until that time nothing more was committed.
-                StopAt::Time(unix_ms) => *unix_ms < self.log.ended_ms,
                 StopAt::Lsn(lsn) => *lsn < end,
                 StopAt::BeforeLsn(lsn) => *lsn <= end,
-                StopAt::Mark(_) | StopAt::BeforeMark(_) => false,
+                // Of a time, only a later commit shows it: the clock of the backup may have been ahead.
+                StopAt::Time(_) | StopAt::Mark(_) | StopAt::BeforeMark(_) => false,
             };
         if scan.end.0 < self.reached.applied {
             let applied = Position(self.reached.applied).lsn(1);
@@ -347,10 +357,24 @@ impl Scan {
                 None => return Err(broken(state.name(), block.position, INVALID)),
             }
         }
+        if block.last
+            && let (StopAt::Time(stop), Some(commit)) = (stop, self.commit_ms)
+        {
+            self.compare(*stop, commit, block.position.lsn(block.records));
+        }
         if block.last && !self.is_stopped {
             self.group_ends(stop, block);
         }
         Ok(())
+    }
+
+    /// Whether the order of the commits is that of their times, as far as the time to stop at depends on it.
+    fn compare(&mut self, stop_ms: u64, commit_ms: u64, lsn: Lsn) {
+        match (commit_ms > stop_ms, self.later) {
+            (true, None) => self.later = Some(lsn),
+            (false, Some(later)) => self.contradicted = Some((later, lsn)),
+            _ => {}
+        }
     }
 
     fn group_ends(&mut self, stop: &StopAt, last: &BlockHeader) {
