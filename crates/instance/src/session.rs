@@ -22,6 +22,7 @@ use windlass_tsql::span::Spanned;
 
 use crate::event_log;
 use crate::failure::{AfterFailure, place};
+use crate::headers::HeaderCache;
 use crate::message_of::parse_message;
 use crate::operation::Trust;
 use crate::placed::{Placed, located};
@@ -78,6 +79,8 @@ pub struct Session {
     makes_folders: bool,
     /// What retention believes of the backups that stay.
     trust: Trust,
+    /// The headers of media that were read for a plan.
+    pub(crate) headers: HeaderCache,
     is_rehearsal: bool,
     /// Its place in the list of sessions.
     pub(crate) entry: Entry,
@@ -165,6 +168,7 @@ impl Session {
             worst: 0,
             makes_folders: false,
             trust: Trust::default(),
+            headers: HeaderCache::default(),
             is_rehearsal: false,
             principal,
             steps_left: None,
