@@ -1,7 +1,6 @@
 //! A session: executes batches, statement by statement.
 //!
-//! Neighbours: `tsql` parses the text; [`crate::tsql`] executes each statement; a [`Sink`] receives the
-//! results.
+//! Neighbours: `tsql` parses the text; [`crate::tsql`] executes each statement; a [`Sink`] gets the results.
 //!
 //! Invariants:
 //! 1. A batch with a syntax error executes nothing.
@@ -22,7 +21,6 @@ use windlass_tsql::span::Spanned;
 
 use crate::event_log;
 use crate::failure::{AfterFailure, place};
-use crate::headers::HeaderCache;
 use crate::message_of::parse_message;
 use crate::operation::Trust;
 use crate::placed::{Placed, located};
@@ -43,8 +41,7 @@ pub enum BatchEnd {
     Clean,
     /// At least one message was an error.
     Failed,
-    /// It asked for a session setting that there is not, and nothing of it ran. What follows in its script
-    /// relies on that setting.
+    /// It asked for a session setting that there is not, on which what follows relies, and nothing of it ran.
     Refused,
 }
 
@@ -80,7 +77,7 @@ pub struct Session {
     /// What retention believes of the backups that stay.
     trust: Trust,
     /// The headers of media that were read for a plan.
-    pub(crate) headers: HeaderCache,
+    pub(crate) headers: crate::headers::HeaderCache,
     is_rehearsal: bool,
     /// Its place in the list of sessions.
     pub(crate) entry: Entry,
@@ -168,7 +165,7 @@ impl Session {
             worst: 0,
             makes_folders: false,
             trust: Trust::default(),
-            headers: HeaderCache::default(),
+            headers: crate::headers::HeaderCache::default(),
             is_rehearsal: false,
             principal,
             steps_left: None,

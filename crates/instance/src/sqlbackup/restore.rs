@@ -14,7 +14,7 @@ use super::options::{Drops, Options};
 use super::report::Report;
 use super::{Runner, disks};
 use crate::Session;
-use crate::chain::{Chains, Obstacle, Why, is_newer, rivals};
+use crate::chain::{ChainSet, Chains, Obstacle, Why, is_newer, rivals};
 use crate::operation::{MediaOptions, RestoreKind, RestoreOptions};
 use crate::provenance::named_databases;
 use crate::retention::{self, FoundMedia, FoundSet, Now, Place, Scan};
@@ -230,17 +230,10 @@ fn newest(
         .map(|index| found(*index).of.clone())
         .collect();
     one_database(&of)?;
-    let now = Now::here().utc;
-    let is_future = |index: &&usize| {
-        sets[**index]
-            .times
-            .is_some_and(|times| times.is_future(now))
-    };
-    let ahead = wanted.iter().find(is_future);
-    if let Some(ahead) = ahead.filter(|_| !wanted.iter().all(|index| is_future(&index))) {
+    if let Some(ahead) = ahead(&sets, &wanted) {
         return Err(format!(
             "{} is dated in the future, so which state is the newest cannot be told. Leave it out.",
-            name(*ahead)
+            name(ahead)
         ));
     }
     let none = || format!("There is no full backup of '{source}' among these files.");
@@ -271,6 +264,17 @@ fn newest(
     Ok(steps
         .map(|index| (places[index], sets[index].kind))
         .collect())
+}
+
+/// A set that is dated in the future beside others that are not.
+fn ahead(sets: &[ChainSet], wanted: &[usize]) -> Option<usize> {
+    let now = Now::here().utc;
+    let is_future = |index: &&usize| {
+        let times = sets[**index].times;
+        times.is_some_and(|times| times.is_future(now))
+    };
+    let ahead = wanted.iter().find(is_future).copied();
+    ahead.filter(|_| !wanted.iter().all(|index| is_future(&index)))
 }
 
 fn one_database(of: &[Provenance]) -> Result<(), String> {

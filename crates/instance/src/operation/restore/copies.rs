@@ -8,9 +8,41 @@ use std::sync::Arc;
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
 use windlass_device::DeviceAddress;
+use windlass_pipeline::{MediaSet, PartlyFinished, SetEntry};
 
 use crate::Failure;
-use crate::headers::{HeaderCache, Headers};
+use crate::headers::{HeaderCache, Headers, Trouble};
+
+/// What the headers of a whole medium say.
+pub(super) struct Opened {
+    /// Its sets; and where one is finished on some families only.
+    pub(super) sets: Vec<(SetEntry, Option<PartlyFinished>)>,
+    pub(super) trouble: Option<Trouble>,
+    pub(super) trouble_behind: Option<Trouble>,
+}
+
+impl Opened {
+    pub(super) fn of_headers(headers: &Headers) -> Self {
+        let sets = headers.sets.iter().cloned();
+        Self {
+            sets: sets.map(|entry| (entry, None)).collect(),
+            trouble: headers.trouble.clone(),
+            trouble_behind: headers.trouble_behind.clone(),
+        }
+    }
+
+    pub(super) fn of_media(media: &MediaSet) -> Self {
+        let sets = media.sets().into_iter().map(|entry| {
+            let partly = media.partly_finished(entry.configuration.position);
+            (entry, partly)
+        });
+        Self {
+            sets: sets.collect(),
+            trouble: media.trouble().map(Trouble::of),
+            trouble_behind: media.trouble_behind().map(Trouble::of),
+        }
+    }
+}
 
 /// A device that was given, and what it shows of its medium.
 pub(super) struct Named {

@@ -8,7 +8,7 @@
 //! after a time. Of several log backups that reach a time, the one that ended first was made of the database as it was then.
 
 use windlass_base::message::table;
-use windlass_base::{Lsn, local_of_unix_ms};
+use windlass_base::{Lsn, Message, local_of_unix_ms};
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_source::RecoveryModel;
 use windlass_source::engine::{StopAt, describe};
@@ -153,11 +153,19 @@ impl Inventory {
             let reason = format!("{}: {why}", self.name_of(last));
             table::moment_not_reached(shown(stop), reason)
         })?;
+        let further = match stop {
+            StopAt::Time(_) => self.behind(last, &chains, &ends),
+            _ => Vec::new(),
+        };
         let left = wanted.iter().copied();
         let left = left.filter(|index| !steps.contains(index));
         let reasons = left.map(|index| {
             let why = match chains.verdict(index) {
                 Err(why) => why.to_string(),
+                Ok(()) if further.contains(&index) => {
+                    "it goes on behind them, if no commit shows by then that the moment is reached"
+                        .to_owned()
+                }
                 Ok(()) if reaches(&index) => "the moment is before it".to_owned(),
                 Ok(()) => "another leads there with less log".to_owned(),
             };
@@ -166,20 +174,23 @@ impl Inventory {
         let reasons: Vec<(usize, String)> = reasons.collect();
         let why = format!("to {}", shown(stop));
         doubts.extend(self.reported(&steps, &why, &reasons));
-        let further = match stop {
-            StopAt::Time(_) => self.behind(last, &chains, &ends),
-            _ => Vec::new(),
-        };
         let end = further.last().copied().unwrap_or(last);
         Ok(Newest {
             stop: stop.clone(),
             further: further.iter().map(|index| self.step(*index)).collect(),
-            end: ends[end].filter(|end| end.is_past()).map(|ended| {
-                let ended = local_of_unix_ms(ended.unix_ms);
-                table::end_is_the_moment(shown(stop), self.name_of(end), ended)
-            }),
+            end: self.end_as_moment(stop, end, ends[end]),
             ..self.newest(&steps, doubts)
         })
+    }
+
+    /// What is said if nothing but the end of a log backup shows that the moment is reached; `None` if its clock is not to be
+    /// believed.
+    fn end_as_moment(&self, stop: &StopAt, last: usize, end: Option<End>) -> Option<Message> {
+        let is_engine = self.found[last].set.source_kind == SourceKind::Engine;
+        let ended = end.filter(|end| is_engine && end.is_past())?;
+        let ended = local_of_unix_ms(ended.unix_ms);
+        let last = self.name_of(last);
+        Some(table::end_is_the_moment(shown(stop), last, ended))
     }
 
     /// The restores that lead to one of the states that some of the sets hold: `chance` chooses the set, and a moment

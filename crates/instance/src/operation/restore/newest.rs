@@ -10,14 +10,14 @@ use windlass_base::{Guid, Message};
 use windlass_catalog::PastBackup;
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType, SourceKind};
-use windlass_pipeline::{MediaSet, PartlyFinished, SetEntry};
+use windlass_pipeline::MediaSet;
 use windlass_source::engine::{StopAt, describe};
 
 use super::continuing::Reached;
 use super::folder::{Unfolded, unfolded};
 use super::{Sequence, copies};
 use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer};
-use crate::headers::{HeaderCache, Headers, Trouble};
+use crate::headers::{HeaderCache, Trouble};
 use crate::operation::history::{self, physical_name};
 use crate::operation::media::MediaOptions;
 use crate::operation::{DeviceName, sql_server};
@@ -103,37 +103,6 @@ pub struct Newest {
 pub(super) struct Found {
     media: usize,
     pub(super) set: SetConfiguration,
-}
-
-/// What the headers of a whole medium say.
-struct Opened {
-    /// Its sets; and where one is finished on some families only.
-    sets: Vec<(SetEntry, Option<PartlyFinished>)>,
-    trouble: Option<Trouble>,
-    trouble_behind: Option<Trouble>,
-}
-
-impl Opened {
-    fn of_headers(headers: &Headers) -> Self {
-        let sets = headers.sets.iter().cloned();
-        Self {
-            sets: sets.map(|entry| (entry, None)).collect(),
-            trouble: headers.trouble.clone(),
-            trouble_behind: headers.trouble_behind.clone(),
-        }
-    }
-
-    fn of_media(media: &MediaSet) -> Self {
-        let sets = media.sets().into_iter().map(|entry| {
-            let partly = media.partly_finished(entry.configuration.position);
-            (entry, partly)
-        });
-        Self {
-            sets: sets.collect(),
-            trouble: media.trouble().map(Trouble::of),
-            trouble_behind: media.trouble_behind().map(Trouble::of),
-        }
-    }
 }
 
 pub(super) struct Inventory {
@@ -230,10 +199,10 @@ impl Inventory {
                 _ => None,
             };
             let opened = match whole {
-                Some(headers) => Opened::of_headers(headers),
+                Some(headers) => copies::Opened::of_headers(headers),
                 None => {
                     let devices = group.iter().map(copies::Named::device).cloned();
-                    Opened::of_media(&MediaSet::open(&devices.collect::<Vec<_>>())?)
+                    copies::Opened::of_media(&MediaSet::open(&devices.collect::<Vec<_>>())?)
                 }
             };
             let devices = group.into_iter().map(copies::Named::into_device).collect();
@@ -242,7 +211,7 @@ impl Inventory {
         Ok(inventory)
     }
 
-    fn add(&mut self, media_set: Guid, opened: Opened, devices: Vec<DeviceAddress>) {
+    fn add(&mut self, media_set: Guid, opened: copies::Opened, devices: Vec<DeviceAddress>) {
         let media = self.devices.len();
         let damage = opened.trouble.filter(|trouble| !trouble.is_truncation);
         if opened.sets.is_empty() {
