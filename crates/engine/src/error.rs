@@ -250,6 +250,11 @@ pub enum LogRefusal {
     /// The point to stop at is before the state.
     #[error("the point to stop at is before {reached:#}, up to which the database was restored")]
     StopPassed { reached: Lsn },
+    /// Behind the first commit that is later than the time to stop at, one is not: the clock was set back.
+    #[error(
+        "the commit at {later:#} is later than the time to stop at, and the one at {earlier:#} after it is not"
+    )]
+    TimesContradict { later: Lsn, earlier: Lsn },
     /// An interrupted restore may have gone further than this one would.
     #[error("an interrupted restore may have gone beyond the point to stop at, up to {applied:#}")]
     GoneFurther { applied: Lsn },

@@ -43,6 +43,7 @@ mod event_log;
 mod failure;
 pub mod followers;
 mod fuzz;
+mod headers;
 mod identity;
 mod import_export;
 mod instance;

@@ -1,7 +1,6 @@
 //! A session: executes batches, statement by statement.
 //!
-//! Neighbours: `tsql` parses the text; [`crate::tsql`] executes each statement; a [`Sink`] receives the
-//! results.
+//! Neighbours: `tsql` parses the text; [`crate::tsql`] executes each statement; a [`Sink`] gets the results.
 //!
 //! Invariants:
 //! 1. A batch with a syntax error executes nothing.
@@ -42,8 +41,7 @@ pub enum BatchEnd {
     Clean,
     /// At least one message was an error.
     Failed,
-    /// It asked for a session setting that there is not, and nothing of it ran. What follows in its script
-    /// relies on that setting.
+    /// It asked for a session setting that there is not, on which what follows relies, and nothing of it ran.
     Refused,
 }
 
@@ -78,6 +76,8 @@ pub struct Session {
     makes_folders: bool,
     /// What retention believes of the backups that stay.
     trust: Trust,
+    /// The headers of media that were read for a plan.
+    pub(crate) headers: crate::headers::HeaderCache,
     is_rehearsal: bool,
     /// Its place in the list of sessions.
     pub(crate) entry: Entry,
@@ -177,6 +177,7 @@ impl Session {
             worst: 0,
             makes_folders: false,
             trust: Trust::default(),
+            headers: crate::headers::HeaderCache::default(),
             is_rehearsal: false,
             principal,
             steps_left: None,

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_instance::operation::{
     Aim, FollowedRestore, MediaOptions, NewestRequest, Recovery, RestoreKind, RestoreOptions,
-    Sequence, Stop, StopAt,
+    RestoreOutcome, RestoreStep, Sequence, Stop, StopAt,
 };
 use windlass_instance::tsql::print;
 use windlass_instance::{Failure, Session, logical_name};
@@ -50,20 +51,13 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         let is_open = steps.is_unknown;
         is_open && matches!(sequence(&session, arguments, &name), Ok(Sequence::Waits(_)))
     };
-    for (index, step) in steps.restores.into_iter().enumerate() {
-        if arguments.run.tsql || arguments.run.dry_run {
-            console.tsql(&print::restore(&name, &step));
-        }
-        let result = match session.is_elsewhere() {
-            true => run_served(&mut session, &print::restore(&name, &step), &mut console),
-            false => session.restore(&name, &step, &mut console).map(|_| ()),
-        };
-        let is_lost = result.as_ref().is_err_and(|failure| failure.is_done);
-        match reported(result, &mut console) {
-            Some(()) => {}
+    let mut is_left = false;
+    for (index, step) in steps.restores.iter().enumerate() {
+        match restored(&mut session, arguments, &name, step, &mut console) {
+            Restored::Whole { waits } => is_left = waits,
             // The next backup may contain what this one lost.
-            None if is_lost => outcome = Outcome::Failed,
-            None => {
+            Restored::WithLosses => outcome = Outcome::Failed,
+            Restored::Not => {
                 advise(arguments, &mut console);
                 if (index > 0 || goes_on) && !arguments.run.dry_run {
                     left_open(&session, arguments, &name, &mut console);
@@ -74,7 +68,9 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     }
     if arguments.at.is_some() && !arguments.run.dry_run {
         // A log that ends before the moment leaves the database restoring.
-        if let Ok(Sequence::Waits(_) | Sequence::Torn) = sequence(&session, arguments, &name) {
+        is_left = is_left && reach(&mut session, arguments, &name, &steps, &mut console);
+        let found = sequence(&session, arguments, &name);
+        if is_left || matches!(found, Ok(Sequence::Waits(_) | Sequence::Torn)) {
             left_open(&session, arguments, &name, &mut console);
             outcome = Outcome::Failed;
         }
@@ -87,6 +83,73 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         }
         _ => outcome,
     }
+}
+
+/// How a step ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Restored {
+    Whole {
+        /// Whether the database waits for more.
+        waits: bool,
+    },
+    WithLosses,
+    Not,
+}
+
+/// Restores one step, here or by the server that has the database.
+fn restored(
+    session: &mut Session,
+    arguments: &RestoreArguments,
+    name: &str,
+    step: &RestoreOptions,
+    console: &mut Console,
+) -> Restored {
+    if arguments.run.tsql || arguments.run.dry_run {
+        console.tsql(&print::restore(name, step));
+    }
+    let result = match session.is_elsewhere() {
+        true => {
+            let done = run_served(session, &print::restore(name, step), console);
+            done.map(|()| matches!(sequence(session, arguments, name), Ok(Sequence::Waits(_))))
+        }
+        false => session.restore(name, step, console).map(|outcome| {
+            let left = Recovery::NoRecovery;
+            matches!(outcome, RestoreOutcome::Restored { recovery, .. } if recovery == left)
+        }),
+    };
+    let is_lost = result.as_ref().is_err_and(|failure| failure.is_done);
+    match reported(result, console) {
+        Some(waits) => Restored::Whole { waits },
+        None if is_lost => Restored::WithLosses,
+        None => Restored::Not,
+    }
+}
+
+/// Goes on until a commit shows that the moment is reached; if none does, the end of the last backup counts as long as its
+/// clock can be believed. Returns whether the database waits for more.
+fn reach(
+    session: &mut Session,
+    arguments: &RestoreArguments,
+    name: &str,
+    steps: &Steps,
+    console: &mut Console,
+) -> bool {
+    for step in &steps.further {
+        match restored(session, arguments, name, step, console) {
+            Restored::Whole { waits: true } => {}
+            Restored::Whole { waits: false } | Restored::WithLosses => return false,
+            Restored::Not => return true,
+        }
+    }
+    let Some((end, said)) = &steps.end else {
+        return true;
+    };
+    let ended = restored(session, arguments, name, end, console);
+    let is_over = ended == Restored::Whole { waits: false };
+    if is_over {
+        console.message(said.clone());
+    }
+    !is_over
 }
 
 /// Why the arguments make no restore.
@@ -189,6 +252,10 @@ struct Steps {
     continues: bool,
     /// Whether that is not known yet.
     is_unknown: bool,
+    /// The log backups behind them, for as long as the moment is not shown to be reached.
+    further: Vec<RestoreOptions>,
+    /// Ends the sequence if they do not show it either, and what is said then.
+    end: Option<(RestoreOptions, Message)>,
 }
 
 impl Steps {
@@ -197,6 +264,8 @@ impl Steps {
             restores: vec![options],
             continues: false,
             is_unknown,
+            further: Vec::new(),
+            end: None,
         }
     }
 }
@@ -227,9 +296,11 @@ fn steps(
         name,
         target: arguments.to.as_deref(),
         leaves_open: arguments.no_recovery,
-        aim: match &options.stop {
-            StopAt::End => Aim::Newest,
-            stop => Aim::At(stop.clone()),
+        aim: match (arguments.at, arguments.follow.is_some()) {
+            (None, _) => Aim::Newest,
+            // The spool goes on from there.
+            (Some(Point::Time(time_us)), true) => Aim::Before(time_us / 1000),
+            (Some(point), _) => Aim::At(point.stop()),
         },
     };
     let newest = reported(session.newest(&options.media, &request), console)?;
@@ -241,14 +312,19 @@ fn steps(
     };
     let first = newest.steps.first();
     let continues = first.is_some_and(|step| step.set.set_type != SetType::Full);
-    let steps = newest.steps.into_iter().enumerate();
-    let steps = steps.map(|(index, step)| RestoreOptions {
+    let all: Vec<&RestoreStep> = newest.steps.iter().chain(&newest.further).collect();
+    let unknown = unknown_moves(&options.moves, &all);
+    let restore = |(index, step): (usize, RestoreStep)| RestoreOptions {
+        moves: match index {
+            0 => [moves_of(&options.moves, &step), unknown.clone()].concat(),
+            _ => moves_of(&options.moves, &step),
+        },
         media: MediaOptions {
             devices: step.devices,
             position: Some(step.position.into()),
             ..options.media.clone()
         },
-        recovery: match index == last {
+        recovery: match index >= last {
             true => options.recovery,
             false => Recovery::NoRecovery,
         },
@@ -258,12 +334,39 @@ fn steps(
                 || step.set.source_kind == SourceKind::Sqlite && step.set.set_type == SetType::Log),
         wants: Some(RestoreKind::of(step.set.set_type)),
         ..options.clone()
-    });
+    };
+    let recovers = options.recovery == Recovery::Recovery;
+    let further = newest.further.into_iter().filter(|_| recovers);
+    let further = further.enumerate();
     Some(Steps {
-        restores: steps.collect(),
+        restores: newest.steps.into_iter().enumerate().map(restore).collect(),
         continues,
         is_unknown: false,
+        further: further
+            .map(|(index, step)| restore((last + 1 + index, step)))
+            .collect(),
+        end: newest.end.filter(|_| recovers).map(|said| {
+            let end = RestoreOptions {
+                media: MediaOptions::default(),
+                stop: StopAt::End,
+                ..options.clone()
+            };
+            (end, said)
+        }),
     })
+}
+
+/// The places of the files that a set has: a later one may add files.
+fn moves_of(moves: &[(String, String)], step: &RestoreStep) -> Vec<(String, String)> {
+    let moves = moves.iter().filter(|(logical, _)| step.has_file(logical));
+    moves.cloned().collect()
+}
+
+/// Those of files that no set has: the first restore refuses them.
+fn unknown_moves(moves: &[(String, String)], steps: &[&RestoreStep]) -> Vec<(String, String)> {
+    let is_known = |logical: &str| steps.iter().any(|step| step.has_file(logical));
+    let unknown = moves.iter().filter(|(logical, _)| !is_known(logical));
+    unknown.cloned().collect()
 }
 
 /// Advice for refusals that mention T-SQL options.

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::support::{Place, Run, ask, flip_bit, sql, succeed, well};
+use crate::support::{Place, Run, ask, flip_bit, on, sql, succeed, well};
 
 /// A database in the recovery model FULL with one row.
 pub(crate) const MAKE: &str = "
@@ -375,6 +375,31 @@ INSERT INTO t VALUES (2)",
         "SELECT count(*) AS files FROM sys.master_files WHERE database_id = DB_ID('Copy')",
     );
     assert_eq!(files[0]["files"], 3);
+    // The same by one command, where the full backup has no such file.
+    let moves = [
+        ("Shop", "c.mdf"),
+        ("Shop_log", "c.ldf"),
+        ("Shop_2", "c_2.ndf"),
+    ];
+    let moves = moves.map(|(file, name)| format!("{file}={}", place.text(name)));
+    let command = |moves: &[String]| {
+        let mut words = vec![
+            "restore",
+            "full.bak",
+            "1.trn",
+            "2.trn",
+            "--database",
+            "Moved",
+        ];
+        words.extend(moves.iter().flat_map(|moved| ["--move", moved.as_str()]));
+        on(&place, &words)
+    };
+    let unknown = command(&[&moves[..], &["Shop_3=/nowhere".to_owned()]].concat());
+    assert!(unknown.err.contains("3234"), "{}", unknown.err);
+    let moved = command(&moves);
+    assert_eq!(moved.code, Some(0), "{}", moved.err);
+    assert_eq!(last(&place, "Moved"), 2);
+    assert!(place.path("c_2.ndf").exists());
 }
 
 #[test]

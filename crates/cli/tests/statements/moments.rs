@@ -164,3 +164,30 @@ fn each_file_can_be_moved_without_a_name_for_the_database() {
     succeed(&place, &attached);
     assert_eq!(last(&place, "Moved"), 40);
 }
+
+#[test]
+fn a_moment_without_a_later_commit_is_reached_by_the_logs_behind_it_or_by_their_end() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("media")).expect("a folder");
+    chain(&place, 1);
+    for file in ["full.bak", "1.trn"] {
+        std::fs::rename(place.path(file), place.path(&format!("media/{file}"))).expect("moved");
+    }
+    let idle = between(&place);
+    back_up_log(&place, "media\\2.trn");
+    // No log backup says by a commit that the moment is reached, so only the clock of the last one does.
+    let run = restore(&place, &["--at", &idle]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    for text in ["more roll forward", "which no other backup contradicts"] {
+        assert!(run.err.contains(text), "{text}: {}", run.err);
+    }
+    assert_eq!(last(&place, "Copy"), 1);
+    back_up_log(&place, "media\\3.trn");
+    insert(&place, 2);
+    back_up_log(&place, "media\\4.trn");
+    // The commit in a later log backup is later than the moment.
+    let run = restore(&place, &["--at", &idle]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(!run.err.contains("which no other"), "{}", run.err);
+    assert_eq!(last(&place, "Copy"), 1);
+}

@@ -334,6 +334,125 @@ fn a_spool_of_its_own_is_backed_up_without_an_instance() {
 }
 
 #[test]
+fn retention_report_and_latest_know_the_chain_of_a_sqlite_file() {
+    let place = registered();
+    let media = place.text("media");
+    std::fs::create_dir(&media).expect("a folder");
+    let application = chain(&place, 2);
+    let pause = std::time::Duration::from_millis(1200);
+    std::thread::sleep(pause);
+    succeed(&place, "BACKUP DATABASE app TO DISK = 'd:\\full2.bak'");
+    for number in 3..=4 {
+        step(&application, number);
+        succeed(
+            &place,
+            &format!("BACKUP LOG app TO DISK = 'd:\\{number}.trn'"),
+        );
+    }
+    let names = ["full.bak", "1.trn", "2.trn", "full2.bak", "3.trn", "4.trn"];
+    for name in names {
+        std::fs::rename(place.path(name), place.path(&format!("media/{name}"))).expect("moved");
+    }
+    let left = || {
+        let names = std::fs::read_dir(&media).expect("the folder").flatten();
+        let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    };
+    // Every moment of the last day is promised.
+    let dry = on(&place, &["expire", &media, "--within", "1"]);
+    assert_eq!(dry.out.matches("young enough").count(), 6, "{}", dry.out);
+    // The day's state needs no log; the newest one needs those behind the second full backup.
+    let dry = on(&place, &["expire", &media, "--daily", "1"]);
+    assert!(dry.out.contains("the log before"), "{}", dry.out);
+    assert_eq!(left().len(), 6);
+    well(&place, &["expire", &media, "--daily", "1", "--delete"]);
+    assert_eq!(left(), ["3.trn", "4.trn", "full2.bak"]);
+    let latest = |words: &str, file: &str| {
+        let restore = format!(
+            "RESTORE DATABASE trial FROM DISK = [{media}/*] SOURCE = 'app' {words} WITH MOVE 'app' TO '{}', REPLACE",
+            place.text(file)
+        );
+        well(&place, &["sqlbackup", "-SQL", &restore]);
+        let found = last(&place, file);
+        succeed(&place, "DROP DATABASE trial");
+        found
+    };
+    assert_eq!(latest("LATEST_ALL", "all.db"), 4);
+    assert_eq!(latest("LATEST_FULL", "full.db"), 2);
+    // The files of the history are elsewhere, which the report says.
+    let report = on(&place, &["report", "--rpo", "1h", "app"]);
+    assert!(report.out.contains("Last log"), "{}", report.out);
+    drop(application);
+}
+
+#[test]
+fn a_moment_of_the_spool_goes_on_from_a_backup_before_it() {
+    let place = Place::new();
+    let application = application(&place);
+    let spool = place.text("spool");
+    let mut follower = place
+        .command(&["follow", "app.db", "--to", &spool, "--every", "50ms"])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("a follower");
+    while std::fs::read_dir(&spool).map_or(0, Iterator::count) < 2 {
+        assert!(follower.try_wait().expect("a state").is_none());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let pause = std::time::Duration::from_millis(1200);
+    std::thread::sleep(pause);
+    let full = || place.succeed(&["backup", "app.db", "--to", "full.bak", "--follow", &spool]);
+    full();
+    // An LSN of a SQLite file is a second.
+    std::thread::sleep(pause);
+    step(&application, 1);
+    std::thread::sleep(pause);
+    let at = place.text("at");
+    std::fs::write(&at, "").expect("written");
+    let at = std::fs::metadata(&at)
+        .and_then(|at| at.modified())
+        .expect("a time");
+    let at = at
+        .duration_since(std::time::UNIX_EPOCH)
+        .expect("a time")
+        .as_secs();
+    let at = windlass_base::local_of_unix_ms(at * 1000);
+    std::thread::sleep(pause);
+    step(&application, 2);
+    std::thread::sleep(pause);
+    full();
+    let to = place.text("copy.db");
+    let restore = |at: &str| {
+        place.run(&[
+            "restore",
+            "full.bak",
+            "--follow",
+            &spool,
+            "--at",
+            at,
+            "--to",
+            &to,
+            "--replace",
+        ])
+    };
+    let run = restore(&at);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(last(&place, "copy.db"), 1);
+    // Before the first backup nothing is begun.
+    std::fs::remove_file(&to).expect("removed");
+    let run = restore("2020-01-01");
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("it ends after the moment"), "{}", run.err);
+    assert!(!place.path("copy.db").exists());
+    let pid = rustix::process::Pid::from_child(&follower);
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("a kill");
+    follower.wait().expect("its end");
+    drop(application);
+}
+
+#[test]
 fn nothing_is_taken_from_the_spool_by_a_backup_that_keeps_nothing() {
     let place = registered();
     let application = chain(&place, 0);

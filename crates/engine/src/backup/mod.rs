@@ -9,6 +9,7 @@ pub(crate) mod offline;
 pub(crate) mod page_roll;
 pub(crate) mod restore;
 pub(crate) mod roll_forward;
+mod scan;
 pub(crate) mod stop;
 
 pub use description::{BackupDescription, BackupMode, BackupRange};

@@ -19,7 +19,8 @@ use super::BackupDescription;
 use super::description::Content;
 use super::follow::{INVALID, LogFollower, broken};
 use super::restore::{Pages, Restore, apply_record, write_pages};
-use super::stop::{StopAt, WantedMark};
+use super::scan::{Scan, check_continues};
+use super::stop::StopAt;
 use crate::database::{make_file, open_files};
 use crate::error::{EngineError, LogRefusal, Result};
 use crate::files::{DataFile, DataFiles};
@@ -59,23 +60,6 @@ pub struct RollForward {
     stop: StopAt,
     scan: Scan,
     files: Option<Files>,
-}
-
-#[derive(Debug)]
-struct Scan {
-    follower: LogFollower,
-    /// Checksum of the last block before the state.
-    before: u64,
-    /// Whether blocks behind the state have been seen.
-    is_behind: bool,
-    /// First block of the current group, and the time of its commit.
-    group: Position,
-    commit_ms: Option<u64>,
-    /// Whether it has a mark of the name to stop at.
-    is_marked: bool,
-    /// After the last group to apply.
-    end: Position,
-    is_stopped: bool,
 }
 
 /// The files being rolled forward.
@@ -137,16 +121,7 @@ impl RollForward {
             return refuse(LogRefusal::StopPassed { reached: lsn });
         }
         Ok(Self {
-            scan: Scan {
-                follower: LogFollower::new(log),
-                before: log.previous,
-                is_behind: false,
-                group: from,
-                commit_ms: None,
-                is_marked: false,
-                end: from,
-                is_stopped: false,
-            },
+            scan: Scan::new(from, log),
             state: state.clone(),
             reached,
             log: log.clone(),
@@ -186,15 +161,18 @@ impl RollForward {
         if !scan.is_behind {
             check_continues(&self.state, self.reached, scan.before)?;
         }
+        if let Some((later, earlier)) = scan.contradicted {
+            let refusal = LogRefusal::TimesContradict { later, earlier };
+            return Err(refused(&self.state, refusal));
+        }
         let end = self.log.end().lsn(1);
         let is_reached = scan.is_stopped
             || match &self.stop {
                 StopAt::End => true,
-                // Until that time nothing more was committed.
-                StopAt::Time(unix_ms) => *unix_ms < self.log.ended_ms,
                 StopAt::Lsn(lsn) => *lsn < end,
                 StopAt::BeforeLsn(lsn) => *lsn <= end,
-                StopAt::Mark(_) | StopAt::BeforeMark(_) => false,
+                // Of a time, only a later commit shows it: the clock of the backup may have been ahead.
+                StopAt::Time(_) | StopAt::Mark(_) | StopAt::BeforeMark(_) => false,
             };
         if scan.end.0 < self.reached.applied {
             let applied = Position(self.reached.applied).lsn(1);
@@ -314,68 +292,6 @@ impl RollForward {
     }
 }
 
-impl Scan {
-    fn block(
-        &mut self,
-        state: &BackupDescription,
-        reached: Reached,
-        stop: &StopAt,
-        block: &BlockHeader,
-        records: &[u8],
-    ) -> Result<()> {
-        if block.position < state.end() {
-            self.before = block.checksum;
-            return Ok(());
-        }
-        if !self.is_behind {
-            self.is_behind = true;
-            check_continues(state, reached, self.before)?;
-            if !block.first {
-                let reached = state.end().lsn(1);
-                return Err(refused(state, LogRefusal::Discontinuous { reached }));
-            }
-        }
-        if block.first {
-            (self.group, self.commit_ms) = (block.position, None);
-            self.is_marked = false;
-        }
-        for record in Records::new(records) {
-            match record {
-                Some(Record::Commit { unix_ms, .. }) => self.commit_ms = Some(unix_ms),
-                Some(Record::Mark { name, .. }) => self.is_marked |= stop.is_named(name),
-                Some(_) => {}
-                None => return Err(broken(state.name(), block.position, INVALID)),
-            }
-        }
-        if block.last && !self.is_stopped {
-            self.group_ends(stop, block);
-        }
-        Ok(())
-    }
-
-    fn group_ends(&mut self, stop: &StopAt, last: &BlockHeader) {
-        let (begin, end) = (self.group.lsn(1), last.position.lsn(last.records));
-        let is_mark = |mark: &WantedMark| {
-            self.is_marked && self.commit_ms.is_some_and(|commit| commit >= mark.after_ms)
-        };
-        let (is_applied, is_stopped) = match stop {
-            StopAt::End => (true, false),
-            StopAt::Time(unix_ms) => {
-                let is_later = self.commit_ms.is_some_and(|commit| commit > *unix_ms);
-                (!is_later, is_later)
-            }
-            StopAt::Lsn(lsn) => (begin <= *lsn, end >= *lsn),
-            StopAt::BeforeLsn(lsn) => (end < *lsn, end >= *lsn),
-            StopAt::Mark(mark) => (true, is_mark(mark)),
-            StopAt::BeforeMark(mark) => (!is_mark(mark), is_mark(mark)),
-        };
-        self.is_stopped = is_stopped;
-        if is_applied {
-            self.end = last.end();
-        }
-    }
-}
-
 impl Files {
     fn block(&mut self, block: &BlockHeader, records: &[u8]) -> Result<()> {
         for record in Records::new(records) {
@@ -463,17 +379,7 @@ impl Files {
     }
 }
 
-fn check_continues(state: &BackupDescription, reached: Reached, before: u64) -> Result<()> {
-    match reached.checksum.is_none_or(|checksum| checksum == before) {
-        true => Ok(()),
-        false => {
-            let reached = state.end().lsn(1);
-            Err(refused(state, LogRefusal::Discontinuous { reached }))
-        }
-    }
-}
-
-fn refused(state: &BackupDescription, refusal: LogRefusal) -> EngineError {
+pub(super) fn refused(state: &BackupDescription, refusal: LogRefusal) -> EngineError {
     EngineError::LogRefused {
         database: state.name().to_owned(),
         refusal,

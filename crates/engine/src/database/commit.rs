@@ -222,10 +222,10 @@ impl Database {
         (self.log.end(), self.versions.latest())
     }
 
-    /// The same, and the time: no earlier commit is later, and no later one is earlier.
+    /// The same, and the time: no earlier commit is later.
     pub(super) fn end_latest_and_time(&self) -> (Tail, Commit, u64) {
         let gate = self.commits.gate();
-        let unix_ms = self.header.time(&gate);
+        let unix_ms = self.header.end_time(&gate);
         (self.log.next_tail(), self.versions.latest(), unix_ms)
     }
 
@@ -274,7 +274,7 @@ impl Database {
         if let Some(mark) = mark {
             prepared.group.mark(mark);
         }
-        let unix_ms = self.header.time(&gate);
+        let unix_ms = self.header.commit_time(&gate);
         prepared.group.commit(next.page_count, unix_ms);
         let blocked = self.save_versions(&prepared.replaced, next.sequence)?;
         let changed = prepared.changes.iter();

@@ -100,7 +100,7 @@ impl Database {
         let (next, latest, header, ended_ms) = {
             let gate = self.commits.gate();
             let header = self.header.current(&self.log, &self.data);
-            let ended_ms = self.header.time(&gate);
+            let ended_ms = self.header.end_time(&gate);
             (
                 self.log.next_tail(),
                 self.versions.latest(),
@@ -162,7 +162,7 @@ impl LogBackup {
             sequence: replayed.latest.sequence,
             ..header.clone()
         };
-        // If the database goes on after all, its next commit is not earlier than this, whatever the clock says now.
+        // The clock says nothing of when the log ended.
         let ended_ms = replayed.last_ms;
         let description = BackupDescription::of_log(described, start, next, ended_ms);
         Ok(Self {
@@ -220,12 +220,7 @@ impl LogBackup {
                 truncates: true,
                 ..
             } => database.move_tail(self.start, self.next),
-            // The end of the backup is in the header: no later commit is earlier.
-            Origin::Database { database, .. } => {
-                let header = &database.header;
-                header.write(&database.log, &database.data, |_| {})
-            }
-            Origin::File { .. } => Ok(()),
+            Origin::Database { .. } | Origin::File { .. } => Ok(()),
         }
     }
 }
@@ -302,7 +297,18 @@ fn no_chain(database: &str, model: RecoveryModel) -> EngineError {
 /// Milliseconds since 1970, UTC.
 pub(super) fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |since| {
+    let now_ms = now.map_or(0, |since| {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    })
+    });
+    #[cfg(test)]
+    let now_ms = now_ms + tests::AHEAD_MS.get();
+    now_ms
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    thread_local! {
+        /// How far the clock of this thread is ahead.
+        pub(in crate::database) static AHEAD_MS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
 }

@@ -28,7 +28,7 @@ use crate::storage::StorageFile;
 pub(super) struct StoredHeader {
     file: Arc<dyn StorageFile>,
     header: Mutex<Header>,
-    /// The last time that was taken, in milliseconds since 1970, UTC.
+    /// The latest time of a commit, in milliseconds since 1970, UTC.
     last_ms: AtomicU64,
 }
 
@@ -44,19 +44,25 @@ impl StoredHeader {
         }
     }
 
-    /// The time, in milliseconds since 1970, UTC; not before any that was taken, even if the clock is set back. In
-    /// the recovery model FULL that holds from one opening to the next.
-    pub(super) fn time(&self, _gate: &Gate<'_>) -> u64 {
+    /// The time of a commit, in milliseconds since 1970, UTC: as the clock has it, even if it was set back.
+    pub(super) fn commit_time(&self, _gate: &Gate<'_>) -> u64 {
         let now = now_ms();
-        now.max(self.last_ms.fetch_max(now, Ordering::AcqRel))
+        self.note_time(now);
+        now
     }
 
-    /// No time before this one will be taken.
+    /// The time of the end of a backup: no commit in it is later. What a backup says does not last: its clock may have
+    /// been wrong, and later commits have times of their own.
+    pub(super) fn end_time(&self, _gate: &Gate<'_>) -> u64 {
+        now_ms().max(self.last_ms.load(Ordering::Acquire))
+    }
+
+    /// A commit was made at this time.
     pub(super) fn note_time(&self, unix_ms: u64) {
         self.last_ms.fetch_max(unix_ms, Ordering::AcqRel);
     }
 
-    /// Takes the time as the clock has it.
+    /// Forgets the times of earlier commits.
     pub(super) fn forget_time(&self, _gate: &Gate<'_>) {
         self.last_ms.store(0, Ordering::Release);
     }

@@ -9,15 +9,16 @@ use windlass_base::{ExtentNumber, FileId, FilePage, Guid, PAGE_BYTES, PageNumber
 
 use super::Database;
 use super::log_backup::now_ms;
-use crate::backup::BackupMode;
-use crate::error::{EngineError, Result};
+use super::log_backup::tests::AHEAD_MS;
+use crate::backup::{BackupDescription, BackupMode};
+use crate::error::{EngineError, LogRefusal, Result};
 use crate::log::header::{Header, SLOT_BYTES};
 use crate::log::writer::NoRoom;
 use crate::options::{
     CreateDatabase, FileSpec, Growth, InstanceOptions, OpenDatabase, RecoveryModel,
 };
 use crate::storage::RealFileSystem;
-use crate::{Backup, Instance};
+use crate::{Backup, Instance, LogCheck, Reached, RollForward, Scanned, StopAt};
 
 /// Long enough for a thread that does not wait to end.
 const MOMENT: Duration = Duration::from_millis(60);
@@ -313,7 +314,7 @@ fn reopened(folder: &Path, database: &Arc<Database>, is_killed: bool) -> Arc<Dat
 }
 
 #[test]
-fn times_of_commits_do_not_go_back_when_the_clock_does_between_two_openings() {
+fn a_backup_ends_after_its_commits_and_its_clock_is_not_that_of_later_ones() {
     const HOUR_MS: u64 = 3_600_000;
     let folder = tempfile::tempdir().unwrap();
     let (_instance, mut database) = create(folder.path());
@@ -331,18 +332,120 @@ fn times_of_commits_do_not_go_back_when_the_clock_does_between_two_openings() {
         ended_ms
     };
     begin(&database);
-    // The clock was an hour ahead, and is set right.
+    // A commit was made while the clock was an hour ahead: no backup that has it ended before.
     let ahead = now_ms() + HOUR_MS;
-    database.header.note_time(ahead);
+    AHEAD_MS.set(HOUR_MS);
     write(&database).unwrap();
+    AHEAD_MS.set(0);
     for is_killed in [true, false, true, false] {
         database = reopened(folder.path(), &database, is_killed);
         assert!(end_of_log(&database) >= ahead, "killed: {is_killed}");
     }
-    // A new chain takes the time as the clock has it.
+    // A commit has the time of its own clock.
+    let gate = database.commits.gate();
+    assert!(database.header.commit_time(&gate) < ahead);
+    drop(gate);
+    // A new chain begins without the times of the one before.
     database.set_recovery_model(RecoveryModel::Simple).unwrap();
     database.set_recovery_model(RecoveryModel::Full).unwrap();
     begin(&database);
     database = reopened(folder.path(), &database, false);
     assert!(end_of_log(&database) < ahead);
+}
+
+/// The set and the log of a log backup.
+fn log_backup(database: &Arc<Database>) -> (BackupDescription, Vec<u8>) {
+    let backup = database.begin_log_backup(true).unwrap();
+    let description = backup.description().clone();
+    let (mut copy, mut log) = (backup.copy(), Vec::new());
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        match copy.read(&mut piece).unwrap() {
+            0 => break,
+            bytes => log.extend_from_slice(&piece[..bytes]),
+        }
+    }
+    backup.complete().unwrap();
+    let mut check = LogCheck::new(description.clone());
+    check.piece(0, &log).unwrap();
+    (description, log)
+}
+
+/// Where a restore up to the end of `state` stops in a log.
+fn scanned(
+    state: &BackupDescription,
+    log: &(BackupDescription, Vec<u8>),
+    stop_ms: u64,
+) -> Result<Scanned> {
+    let reached = Reached {
+        checksum: state.ending(),
+        ..Reached::default()
+    };
+    let mut roll = RollForward::begin(state, reached, &log.0, StopAt::Time(stop_ms))?;
+    roll.scan(&log.1)?;
+    roll.scanned()
+}
+
+fn full_chain(folder: &Path) -> (Arc<Instance>, Arc<Database>, BackupDescription) {
+    let (instance, database) = create(folder);
+    database.set_recovery_model(RecoveryModel::Full).unwrap();
+    let (backup, set) = full_backup(&database);
+    backup.read_log(|_| Ok(())).unwrap();
+    let full = backup.description().unwrap().clone();
+    backup.complete(set).unwrap();
+    (instance, database, full)
+}
+
+#[test]
+fn a_time_is_not_reached_because_the_clock_of_a_log_backup_was_ahead() {
+    const HOURS_MS: u64 = 7_200_000;
+    let pause = || std::thread::sleep(Duration::from_millis(3));
+    let folder = tempfile::tempdir().unwrap();
+    let (_instance, database, full) = full_chain(folder.path());
+    write(&database).unwrap();
+    AHEAD_MS.set(HOURS_MS);
+    let first = log_backup(&database);
+    AHEAD_MS.set(0);
+    assert!(first.0.ended_ms() > now_ms());
+    // Two commits by the right clock, the moment, and one more.
+    write(&database).unwrap();
+    write(&database).unwrap();
+    pause();
+    let stop_ms = now_ms();
+    pause();
+    let second = log_backup(&database);
+    assert!(second.0.ended_ms() < first.0.ended_ms());
+    write(&database).unwrap();
+    let third = log_backup(&database);
+    let whole = scanned(&full, &first, stop_ms).unwrap();
+    assert_eq!((whole.is_reached, whole.end), (false, first.0.end()));
+    let whole = scanned(&first.0, &second, stop_ms).unwrap();
+    assert_eq!((whole.is_reached, whole.end), (false, second.0.end()));
+    let reached = scanned(&second.0, &third, stop_ms).unwrap();
+    assert_eq!((reached.is_reached, reached.end), (true, second.0.end()));
+}
+
+#[test]
+fn a_time_that_the_order_of_commits_contradicts_is_refused() {
+    const HOURS_MS: u64 = 7_200_000;
+    let folder = tempfile::tempdir().unwrap();
+    let (_instance, database, full) = full_chain(folder.path());
+    write(&database).unwrap();
+    let between_ms = now_ms() + HOURS_MS / 2;
+    AHEAD_MS.set(HOURS_MS);
+    write(&database).unwrap();
+    AHEAD_MS.set(0);
+    write(&database).unwrap();
+    let log = log_backup(&database);
+    let refused = scanned(&full, &log, between_ms).unwrap_err();
+    let EngineError::LogRefused { refusal, .. } = &refused else {
+        panic!("{refused}");
+    };
+    let LogRefusal::TimesContradict { later, earlier } = refusal else {
+        panic!("{refused}");
+    };
+    assert!(later < earlier);
+    // Behind all of them there is no doubt.
+    let after = scanned(&full, &log, now_ms() + 2 * HOURS_MS).unwrap();
+    assert_eq!(after.end, log.0.end());
 }

@@ -118,6 +118,7 @@ fn log_refused(refusal: LogRefusal) -> Message {
         LogRefusal::TooRecent { first, reached } => table::log_too_recent(first, reached),
         LogRefusal::TooEarly { last, reached } => table::log_too_early(last, reached),
         LogRefusal::OtherFork | LogRefusal::Discontinuous { .. } => table::other_log_path(),
+        LogRefusal::TimesContradict { later, earlier } => table::times_contradict(later, earlier),
         LogRefusal::StopPassed { .. } | LogRefusal::GoneFurther { .. } => table::stop_passed(),
     }
 }

@@ -388,7 +388,10 @@ fn keep_bases(found: &Found<'_>, reasons: &mut [BTreeSet<String>]) {
                 let above = found.media[*medium].files.first();
                 let above = above.map(|file| file.path.display().to_string());
                 let above = above.unwrap_or_default();
-                reasons[place].insert(format!("the base of '{above}'"));
+                reasons[place].insert(match found.sets[base].kind {
+                    SetType::Log => format!("the log before '{above}'"),
+                    _ => format!("the base of '{above}'"),
+                });
                 changed = true;
             }
         }

@@ -8,10 +8,11 @@ use windlass_base::{Guid, Moment};
 use windlass_catalog::PastBackup;
 use windlass_device::DeviceAddress;
 use windlass_media::MediaError;
-use windlass_pipeline::{Error as PipelineError, MediaSet};
+use windlass_pipeline::Error as PipelineError;
 
 use super::{FoundFile, FoundMedia, FoundSet};
 use crate::chain::ChainSet;
+use crate::headers::{HeaderCache, Headers};
 use crate::names::is_own_side_file;
 use crate::provenance;
 
@@ -75,6 +76,27 @@ pub fn scan(folders: &[PathBuf]) -> io::Result<Scan> {
 pub(crate) fn scan_only(
     folders: &[PathBuf],
     is_wanted: impl Fn(&Path) -> bool,
+) -> io::Result<Scan> {
+    scan_by(folders, is_wanted, &mut read)
+}
+
+/// The same, with headers that may have been read before.
+///
+/// # Errors
+/// If a folder cannot be listed.
+pub(crate) fn scan_with(folders: &[PathBuf], headers: &mut HeaderCache) -> io::Result<Scan> {
+    scan_by(folders, |_| true, &mut |path: &Path| {
+        let bytes = length(path)?;
+        let found = headers.read(&DeviceAddress::disk(path));
+        let found = found.map_err(|error| NotMedia::of(&error))?;
+        Ok(found_media(path, bytes, &found))
+    })
+}
+
+fn scan_by(
+    folders: &[PathBuf],
+    is_wanted: impl Fn(&Path) -> bool,
+    read: &mut dyn FnMut(&Path) -> Result<FoundMedia, NotMedia>,
 ) -> io::Result<Scan> {
     let mut media: BTreeMap<Guid, FoundMedia> = BTreeMap::new();
     let mut damaged = Vec::new();
@@ -224,20 +246,28 @@ impl NotMedia {
 
 /// Reads the headers of one file.
 fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
-    let bytes = std::fs::metadata(path).map_err(|error| NotMedia {
+    let bytes = length(path)?;
+    let headers = Headers::read(&DeviceAddress::disk(path));
+    let headers = headers.map_err(|error| NotMedia::of(&error))?;
+    Ok(found_media(path, bytes, &headers))
+}
+
+fn length(path: &Path) -> Result<u64, NotMedia> {
+    let found = std::fs::metadata(path).map_err(|error| NotMedia {
         reason: error.to_string(),
         is_unknown: true,
         is_foreign: false,
     })?;
-    let address = DeviceAddress::disk(path);
-    let set = MediaSet::open_any(&[address]).map_err(|error| NotMedia::of(&error))?;
-    let header = set.header();
-    let sets = set.sets().into_iter().map(|entry| {
-        let configuration = entry.configuration;
+    Ok(found.len())
+}
+
+fn found_media(path: &Path, bytes: u64, headers: &Headers) -> FoundMedia {
+    let sets = headers.sets.iter().map(|entry| {
+        let configuration = &entry.configuration;
         FoundSet {
-            chain: ChainSet::of(&configuration, entry.is_complete)
-                .on(header.media_set_guid, configuration.position),
-            of: provenance::of_set(&configuration),
+            chain: ChainSet::of(configuration, entry.is_complete)
+                .on(headers.media_set_guid, configuration.position),
+            of: provenance::of_set(configuration),
             started: configuration.started,
             finished: configuration.finished.or(configuration.started),
             expires: configuration.expires.map(|at| {
@@ -247,19 +277,19 @@ fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
             stored_bytes: configuration.stored_bytes,
         }
     });
-    let trouble = set.trouble();
+    let trouble = headers.trouble.as_ref();
     // The remains of a killed backup hide no other set.
-    let damage = trouble.filter(|(_, trouble)| !trouble.is_truncation());
-    Ok(FoundMedia {
-        media_set_guid: header.media_set_guid,
-        family_count: header.family_count,
+    let damage = trouble.filter(|trouble| !trouble.is_truncation);
+    FoundMedia {
+        media_set_guid: headers.media_set_guid,
+        family_count: headers.family_count,
         files: vec![FoundFile {
             path: path.to_owned(),
-            family: header.family_number,
-            bytes: bytes.len(),
-            defect: damage.map(|(_, damage)| damage.to_string()),
-            trouble: trouble.map(|(_, trouble)| trouble.to_string()),
-            may_hide: set.trouble_behind().is_some(),
+            family: headers.family,
+            bytes,
+            defect: damage.map(|damage| damage.text.clone()),
+            trouble: trouble.map(|trouble| trouble.text.clone()),
+            may_hide: headers.trouble_behind.is_some(),
             sets: sets.collect(),
         }],
         sets: Vec::new(),
@@ -267,7 +297,7 @@ fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
         has_contradictions: false,
         lacks_known: false,
         is_outside: false,
-    })
+    }
 }
 
 /// Adds differentials outside the folders that need a full backup inside: those that the history knows

@@ -14,8 +14,8 @@ use super::options::{Drops, Options};
 use super::report::Report;
 use super::{Runner, disks};
 use crate::Session;
-use crate::chain::{Chains, Obstacle, Why, is_newer, rivals};
-use crate::operation::{MediaOptions, RestoreOptions};
+use crate::chain::{ChainSet, Chains, Obstacle, Why, is_newer, rivals};
+use crate::operation::{MediaOptions, RestoreKind, RestoreOptions};
 use crate::provenance::named_databases;
 use crate::retention::{self, FoundMedia, FoundSet, Now, Place, Scan};
 use crate::tsql::{option, print};
@@ -88,7 +88,12 @@ fn restores(
     let source = command.source.as_deref().unwrap_or(name);
     let Scan { media, others } = matching(session, command)?;
     let mut unfinished = Vec::new();
-    let (full, differential) = newest(&media, source, latest != "LATEST_FULL", &mut unfinished)?;
+    let kinds: &[SetType] = match latest.as_str() {
+        "LATEST_FULL" => &[SetType::Full],
+        "LATEST_DIFF" => &[SetType::Full, SetType::Differential],
+        _ => &[SetType::Full, SetType::Differential, SetType::Log],
+    };
+    let steps = newest(&media, source, kinds, &mut unfinished)?;
     let torn = media.iter().filter_map(FoundMedia::torn);
     let torn = torn.map(|file| (&file.path, file.defect.clone().unwrap_or_default()));
     let empty = media.iter().filter(|media| media.sets.is_empty());
@@ -104,21 +109,31 @@ fn restores(
     });
     let warnings = warnings.chain(unfinished).collect();
     let of = |(medium, position): Place| restore(&files(&media[medium]), Some(position));
-    let restores = match differential {
-        None => vec![of(full)],
-        // MOVE and REPLACE apply to the first of the two, the final state to the second.
-        Some(differential) => vec![
-            RestoreOptions {
-                recovery: Recovery::NoRecovery,
-                ..of(full)
-            },
-            RestoreOptions {
+    let last = steps.len().saturating_sub(1);
+    let steps = steps.into_iter().enumerate();
+    let restores = steps.map(|(index, (place, kind))| {
+        let restore = RestoreOptions {
+            wants: Some(RestoreKind::of(kind)),
+            ..of(place)
+        };
+        // MOVE and REPLACE apply to the first, the final state to the last.
+        let restore = match index {
+            0 => restore,
+            _ => RestoreOptions {
                 moves: Vec::new(),
                 replaces: false,
-                ..of(differential)
+                ..restore
             },
-        ],
-    };
+        };
+        match index == last {
+            true => restore,
+            false => RestoreOptions {
+                recovery: Recovery::NoRecovery,
+                ..restore
+            },
+        }
+    });
+    let restores = restores.collect();
     Ok((restores, warnings))
 }
 
@@ -179,16 +194,21 @@ fn contradicted(one: &str, other: &str) -> String {
     )
 }
 
-/// The newest full backup, and the newest differential based on it. As everywhere, no backup of a copy counts,
+/// The sets of some kinds that give the newest state, in the order of their restores. As everywhere, no backup of a copy counts,
 /// one that is dated in the future proves nothing, and a newer one that cannot be restored is not left out in
 /// silence.
 fn newest(
     media: &[FoundMedia],
     source: &str,
-    with_differential: bool,
+    kinds: &[SetType],
     unfinished: &mut Vec<String>,
-) -> Result<(Place, Option<Place>), String> {
-    let (places, sets) = retention::chain_sets(media);
+) -> Result<Vec<(Place, SetType)>, String> {
+    let (places, mut sets) = retention::chain_sets(media);
+    for set in sets.iter_mut().filter(|set| !kinds.contains(&set.kind)) {
+        set.obstacle = Some(Obstacle::Media(
+            "it is of no kind that is wanted".to_owned(),
+        ));
+    }
     let chains = Chains::of(&sets);
     let found = |index: usize| -> &FoundSet { &media[places[index].0].sets[places[index].1] };
     let name = |index: usize| {
@@ -201,9 +221,8 @@ fn newest(
         )
     };
     let wanted = (0..sets.len()).filter(|index| {
-        let kind = sets[*index].kind;
-        found(*index).of.name.eq_ignore_ascii_case(source)
-            && (kind == SetType::Full || with_differential && kind == SetType::Differential)
+        let is_of_kind = kinds.contains(&sets[*index].kind);
+        found(*index).of.name.eq_ignore_ascii_case(source) && is_of_kind
     });
     let wanted: Vec<usize> = wanted.collect();
     let of: Vec<Provenance> = wanted
@@ -211,17 +230,10 @@ fn newest(
         .map(|index| found(*index).of.clone())
         .collect();
     one_database(&of)?;
-    let now = Now::here().utc;
-    let is_future = |index: &&usize| {
-        sets[**index]
-            .times
-            .is_some_and(|times| times.is_future(now))
-    };
-    let ahead = wanted.iter().find(is_future);
-    if let Some(ahead) = ahead.filter(|_| !wanted.iter().all(|index| is_future(&index))) {
+    if let Some(ahead) = ahead(&sets, &wanted) {
         return Err(format!(
             "{} is dated in the future, so which state is the newest cannot be told. Leave it out.",
-            name(*ahead)
+            name(ahead)
         ));
     }
     let none = || format!("There is no full backup of '{source}' among these files.");
@@ -248,9 +260,21 @@ fn newest(
         }
     }
     let path = chains.path(newest).map_err(ToString::to_string)?;
-    let second = path.get(1).map(|index| places[*index]);
-    let first = path.first().ok_or_else(none)?;
-    Ok((places[*first], second))
+    let steps = path.into_iter();
+    Ok(steps
+        .map(|index| (places[index], sets[index].kind))
+        .collect())
+}
+
+/// A set that is dated in the future beside others that are not.
+fn ahead(sets: &[ChainSet], wanted: &[usize]) -> Option<usize> {
+    let now = Now::here().utc;
+    let is_future = |index: &&usize| {
+        let times = sets[**index].times;
+        times.is_some_and(|times| times.is_future(now))
+    };
+    let ahead = wanted.iter().find(is_future).copied();
+    ahead.filter(|_| !wanted.iter().all(|index| is_future(&index)))
 }
 
 fn one_database(of: &[Provenance]) -> Result<(), String> {

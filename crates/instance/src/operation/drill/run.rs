@@ -17,7 +17,7 @@ use crate::message_of::os_error;
 use crate::operation::device;
 use crate::operation::media::MediaOptions;
 use crate::operation::restore::{
-    Newest, NewestRequest, RestoreKind, RestoreOptions, Step, ended_ms,
+    Newest, NewestRequest, RestoreKind, RestoreOptions, Sequence, Step, ended_ms,
 };
 use crate::scratch::Scratch;
 use crate::{Failure, Session, Silent, Sink, presence};
@@ -103,6 +103,7 @@ fn attempt(
         let restore = restore_of(step, plan.stop.clone(), recovery, scratch.path(), options);
         session.restore(&name, &restore, &mut Silent)?;
     }
+    reach(session, &name, &plan, scratch.path(), options)?;
     let mut proof = Proof::open(session, database, restored(scratch.path()))?;
     outcome.restore = Some(begun.elapsed());
     outcome.check = Some(proof.check(options.depth)?);
@@ -118,6 +119,36 @@ fn attempt(
         }
     }
     Ok(())
+}
+
+/// Goes on until a commit shows that the moment is reached, or nothing is left that could.
+fn reach(
+    session: &mut Session,
+    name: &str,
+    plan: &Newest,
+    folder: &Path,
+    options: &DrillOptions,
+) -> Result<(), Failure> {
+    let waits = |session: &Session| {
+        let sequence = session.sequence(name, Some(&target(folder)));
+        sequence.map(|sequence| matches!(sequence, Sequence::Waits(_)))
+    };
+    for step in &plan.further {
+        if !waits(session)? {
+            return Ok(());
+        }
+        let restore = restore_of(step, plan.stop.clone(), Recovery::Recovery, folder, options);
+        session.restore(name, &restore, &mut Silent)?;
+    }
+    match (waits(session)?, &plan.end, plan.steps.last()) {
+        (true, Some(_), Some(last)) => {
+            let mut end = restore_of(last, StopAt::End, Recovery::Recovery, folder, options);
+            (end.media, end.wants) = (MediaOptions::default(), None);
+            session.restore(name, &end, &mut Silent).map(|_| ())
+        }
+        (true, ..) => Err(table::stop_not_reached().into()),
+        (false, ..) => Ok(()),
+    }
 }
 
 /// The sets to restore, from the media of the options or those of the history.

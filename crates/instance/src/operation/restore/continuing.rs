@@ -107,12 +107,33 @@ impl Inventory {
         }
     }
 
-    /// The sets, of which those that ended at `until_ms` or later cannot be used yet.
+    /// The restores that lead to the newest state that ended before or at a time.
+    pub(super) fn before(&self, unix_ms: u64, wanted: &[usize]) -> Result<Newest, Failure> {
+        let until_ms = unix_ms.saturating_add(1);
+        let sets = self.ended_until(until_ms, "it ends after the moment");
+        let chains = Chains::of(&sets);
+        let guids: Vec<Guid> = wanted.iter().map(|index| sets[*index].set_guid).collect();
+        let state = chains.newest_state(|set| guids.contains(&set.set_guid));
+        let state = state.ok_or_else(|| self.refusal(&chains, wanted))?;
+        let left = state.left_out.iter();
+        let reasons: Vec<(usize, String)> = left
+            .filter(|(index, _)| wanted.contains(index))
+            .map(|(index, why)| (*index, why.to_string()))
+            .collect();
+        let notes = self.reported(&state.steps, "the newest state before the moment", &reasons);
+        Ok(self.newest(&state.steps, notes))
+    }
+
     fn held_until(&self, until_ms: u64) -> Vec<ChainSet> {
+        self.ended_until(until_ms, "its delay has not passed")
+    }
+
+    /// The sets, of which those that ended at `until_ms` or later cannot be used, and why.
+    fn ended_until(&self, until_ms: u64, why: &str) -> Vec<ChainSet> {
         let sets = self.chain.iter().zip(&self.found);
         let held = sets.map(|(set, found)| {
             let is_held = End::of(&found.set).is_some_and(|end| end.unix_ms >= until_ms);
-            let held = is_held.then(|| Obstacle::Media("its delay has not passed".to_owned()));
+            let held = is_held.then(|| Obstacle::Media(why.to_owned()));
             ChainSet {
                 obstacle: set.obstacle.clone().or(held),
                 ..set.clone()

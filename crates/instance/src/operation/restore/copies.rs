@@ -3,57 +3,97 @@
 //! The newest of them holds all that the others do, so it is enough. Copies that went different ways are left as they
 //! are: the media are then refused.
 
+use std::sync::Arc;
+
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
 use windlass_device::DeviceAddress;
-use windlass_pipeline::MediaSet;
+use windlass_pipeline::{MediaSet, PartlyFinished, SetEntry};
 
 use crate::Failure;
+use crate::headers::{HeaderCache, Headers, Trouble};
+
+/// What the headers of a whole medium say.
+pub(super) struct Opened {
+    /// Its sets; and where one is finished on some families only.
+    pub(super) sets: Vec<(SetEntry, Option<PartlyFinished>)>,
+    pub(super) trouble: Option<Trouble>,
+    pub(super) trouble_behind: Option<Trouble>,
+}
+
+impl Opened {
+    pub(super) fn of_headers(headers: &Headers) -> Self {
+        let sets = headers.sets.iter().cloned();
+        Self {
+            sets: sets.map(|entry| (entry, None)).collect(),
+            trouble: headers.trouble.clone(),
+            trouble_behind: headers.trouble_behind.clone(),
+        }
+    }
+
+    pub(super) fn of_media(media: &MediaSet) -> Self {
+        let sets = media.sets().into_iter().map(|entry| {
+            let partly = media.partly_finished(entry.configuration.position);
+            (entry, partly)
+        });
+        Self {
+            sets: sets.collect(),
+            trouble: media.trouble().map(Trouble::of),
+            trouble_behind: media.trouble_behind().map(Trouble::of),
+        }
+    }
+}
 
 /// A device that was given, and what it shows of its medium.
 pub(super) struct Named {
     device: DeviceAddress,
-    media_set_guid: Guid,
-    family: u16,
-    /// Its sets, and whether each is complete.
-    sets: Vec<(Guid, bool)>,
-    is_damaged: bool,
+    headers: Arc<Headers>,
 }
 
 impl Named {
-    fn open(device: &DeviceAddress) -> Result<Self, Failure> {
-        let media = MediaSet::open_any(std::slice::from_ref(device))?;
-        let sets = media.sets().into_iter();
-        let trouble = media
-            .trouble()
-            .filter(|(_, trouble)| !trouble.is_truncation());
+    fn open(device: &DeviceAddress, headers: &mut HeaderCache) -> Result<Self, Failure> {
         Ok(Self {
-            media_set_guid: media.header().media_set_guid,
-            family: media.header().family_number,
-            sets: sets
-                .map(|entry| (entry.configuration.set_guid, entry.is_complete))
-                .collect(),
-            is_damaged: trouble.is_some(),
             device: device.clone(),
+            headers: headers.read(device)?,
         })
     }
 
+    /// What is known of the whole medium, if this device is all of it.
+    pub(super) fn whole(&self) -> Option<&Headers> {
+        (self.headers.family_count == 1).then_some(&*self.headers)
+    }
+
+    pub(super) fn device(&self) -> &DeviceAddress {
+        &self.device
+    }
+
+    pub(super) fn into_device(self) -> DeviceAddress {
+        self.device
+    }
+
+    /// Its sets, and whether each is complete.
+    fn sets(&self) -> impl ExactSizeIterator<Item = (Guid, bool)> {
+        let sets = self.headers.sets.iter();
+        sets.map(|entry| (entry.configuration.set_guid, entry.is_complete))
+    }
+
+    fn is_damaged(&self) -> bool {
+        let trouble = self.headers.trouble.as_ref();
+        trouble.is_some_and(|trouble| !trouble.is_truncation)
+    }
+
     fn complete(&self) -> usize {
-        self.sets
-            .iter()
-            .filter(|(_, is_complete)| *is_complete)
-            .count()
+        self.sets().filter(|(_, is_complete)| *is_complete).count()
     }
 
     /// Whether `other` holds everything that this one does.
     fn is_copy_of(&self, other: &Self) -> bool {
-        let has = |(own, theirs): (&(Guid, bool), &(Guid, bool))| {
-            own.0 == theirs.0 && (theirs.1 || !own.1)
-        };
-        self.family == other.family
-            && !other.is_damaged
-            && self.sets.len() <= other.sets.len()
-            && self.sets.iter().zip(&other.sets).all(has)
+        let has =
+            |(own, theirs): ((Guid, bool), (Guid, bool))| own.0 == theirs.0 && (theirs.1 || !own.1);
+        self.headers.family == other.headers.family
+            && !other.is_damaged()
+            && self.sets().len() <= other.sets().len()
+            && self.sets().zip(other.sets()).all(has)
     }
 }
 
@@ -61,11 +101,14 @@ impl Named {
 ///
 /// # Errors
 /// If one of them cannot be read.
-pub(super) fn grouped(devices: &[DeviceAddress]) -> Result<Vec<(Guid, Vec<Named>)>, Failure> {
+pub(super) fn grouped(
+    devices: &[DeviceAddress],
+    headers: &mut HeaderCache,
+) -> Result<Vec<(Guid, Vec<Named>)>, Failure> {
     let mut groups: Vec<(Guid, Vec<Named>)> = Vec::new();
     for device in devices {
-        let named = Named::open(device)?;
-        let guid = named.media_set_guid;
+        let named = Named::open(device, headers)?;
+        let guid = named.headers.media_set_guid;
         match groups.iter_mut().find(|(known, _)| *known == guid) {
             Some((_, group)) => group.push(named),
             None => groups.push((guid, vec![named])),
@@ -75,7 +118,7 @@ pub(super) fn grouped(devices: &[DeviceAddress]) -> Result<Vec<(Guid, Vec<Named>
 }
 
 /// The devices of one media set that are needed, and the others, as messages.
-pub(super) fn newest(named: Vec<Named>) -> (Vec<DeviceAddress>, Vec<Message>) {
+pub(super) fn newest(named: Vec<Named>) -> (Vec<Named>, Vec<Message>) {
     let mut needed: Vec<Named> = Vec::new();
     let mut notes = Vec::new();
     for own in named {
@@ -92,8 +135,7 @@ pub(super) fn newest(named: Vec<Named>) -> (Vec<DeviceAddress>, Vec<Message>) {
         });
         needed.push(own);
     }
-    let devices = needed.into_iter().map(|own| own.device);
-    (devices.collect(), notes)
+    (needed, notes)
 }
 
 fn note(copy: &Named, of: &Named) -> Message {

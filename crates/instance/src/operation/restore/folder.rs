@@ -7,8 +7,9 @@ use windlass_base::message::table;
 use windlass_device::DeviceAddress;
 
 use crate::Failure;
+use crate::headers::HeaderCache;
 use crate::message_of::os_error;
-use crate::retention::{FoundMedia, Scan, scan};
+use crate::retention::{FoundMedia, Scan, scan_with};
 
 /// Maximum number of files that are left out by name.
 const LEFT_OUT_REPORTED: usize = 10;
@@ -29,6 +30,7 @@ pub(super) fn unfolded(
     devices: Vec<DeviceAddress>,
     of: Option<&str>,
     name: &str,
+    headers: &mut HeaderCache,
 ) -> Result<Unfolded, Failure> {
     let (folders, mut devices): (Vec<DeviceAddress>, Vec<DeviceAddress>) =
         devices.into_iter().partition(is_folder);
@@ -38,8 +40,8 @@ pub(super) fn unfolded(
     };
     let paths = folders.iter().filter_map(|device| device.file());
     let paths: Vec<PathBuf> = paths.map(PathBuf::from).collect();
-    let found =
-        scan(&paths).map_err(|error| table::cannot_open_device(&first.name, os_error(&error)))?;
+    let found = scan_with(&paths, headers)
+        .map_err(|error| table::cannot_open_device(&first.name, os_error(&error)))?;
     report(&found, &mut notes);
     let has = |medium: &FoundMedia, name: &str| {
         let mut sets = medium.sets.iter();

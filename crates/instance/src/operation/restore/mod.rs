@@ -12,6 +12,7 @@
 //! | `recovery` | brings a database online without another set |
 //! | `registration` | what the instance's catalog knows of the database |
 //! | `newest`, `moment` | which sets give the newest state, and which lead to a moment |
+//! | `believed` | which ends of log backups are believed |
 //! | `continuing` | which sets bring a waiting restore forward |
 //! | `ambiguous` | media on which nobody can tell which state is the newest |
 //! | `folder`, `copies` | the media in a folder; several files of one family |
@@ -21,6 +22,7 @@
 //! One flow serves both kinds of databases: a SQLite file is a set with one file.
 
 mod ambiguous;
+mod believed;
 mod checks;
 mod continuing;
 mod copies;
@@ -91,6 +93,8 @@ pub enum RestoreOutcome {
         path: PathBuf,
         /// The position of the set on its media.
         position: u16,
+        /// The state in which it is: a log that ends before the point to stop at leaves it restoring.
+        recovery: Recovery,
         report: Box<ReadReport>,
     },
     /// A sequence of restores ended without another set.
@@ -326,6 +330,7 @@ impl RestoreOperation<'_> {
         Ok(RestoreOutcome::Restored {
             path,
             position: self.reader.opened.position,
+            recovery: self.recovery,
             report: Box::new(report),
         })
     }

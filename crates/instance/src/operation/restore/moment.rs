@@ -1,13 +1,14 @@
 //! Finds the backup sets that lead to a moment: a state before it, and the log backups up to the first that reaches it.
 //!
 //! Only the headers say so: each set of a database with a log names the time and the LSN at which it ended. A log backup that ends
-//! after the moment holds every commit up to it.
+//! after the moment holds every commit up to it, if its clock was right: so its end is not believed where a log behind it ended
+//! earlier, and the logs behind it are at hand until a commit shows that the moment is reached.
 //!
 //! Restores number the log again, so two recovery forks can have the same LSNs, and logs of both can hold commits before and
 //! after a time. Of several log backups that reach a time, the one that ended first was made of the database as it was then.
 
 use windlass_base::message::table;
-use windlass_base::{Lsn, local_of_unix_ms};
+use windlass_base::{Lsn, Message, local_of_unix_ms};
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_source::RecoveryModel;
 use windlass_source::engine::{StopAt, describe};
@@ -16,6 +17,7 @@ use windlass_source::sqlite::LogDescription;
 use super::newest::{Inventory, Newest};
 use crate::Failure;
 use crate::chain::{ChainSet, Chains, Obstacle};
+use crate::retention::Now;
 
 /// Maximum number of reasons in a refusal.
 const REASONS: usize = 5;
@@ -25,7 +27,7 @@ const REASONS: usize = 5;
 pub(super) struct End {
     /// Milliseconds since 1970, UTC; 0 if unknown.
     pub(super) unix_ms: u64,
-    lsn: Lsn,
+    pub(super) lsn: Lsn,
     /// Whether log backups can follow.
     pub(super) has_log: bool,
 }
@@ -78,6 +80,15 @@ impl End {
         is_late.then_some("it ends after the moment")
     }
 
+    /// Whether the clock here has come to it.
+    fn is_past(self) -> bool {
+        self.unix_ms
+            <= u64::try_from(Now::here().utc)
+                .unwrap_or(0)
+                .saturating_mul(1000)
+                + 999
+    }
+
     /// Whether every commit before the point is in its log or before it.
     fn reaches(self, stop: &StopAt) -> bool {
         match stop {
@@ -123,6 +134,7 @@ impl Inventory {
         };
         let sets: Vec<ChainSet> = self.chain.iter().zip(&ends).map(bar).collect();
         let chains = Chains::of(&sets);
+        let (ends, mut doubts) = self.believed(ends);
         let reaches = |index: &usize| {
             sets[*index].kind == SetType::Log && ends[*index].is_some_and(|end| end.reaches(stop))
         };
@@ -141,11 +153,19 @@ impl Inventory {
             let reason = format!("{}: {why}", self.name_of(last));
             table::moment_not_reached(shown(stop), reason)
         })?;
+        let further = match stop {
+            StopAt::Time(_) => self.behind(last, &chains, &ends),
+            _ => Vec::new(),
+        };
         let left = wanted.iter().copied();
         let left = left.filter(|index| !steps.contains(index));
         let reasons = left.map(|index| {
             let why = match chains.verdict(index) {
                 Err(why) => why.to_string(),
+                Ok(()) if further.contains(&index) => {
+                    "it goes on behind them, if no commit shows by then that the moment is reached"
+                        .to_owned()
+                }
                 Ok(()) if reaches(&index) => "the moment is before it".to_owned(),
                 Ok(()) => "another leads there with less log".to_owned(),
             };
@@ -153,11 +173,24 @@ impl Inventory {
         });
         let reasons: Vec<(usize, String)> = reasons.collect();
         let why = format!("to {}", shown(stop));
-        let notes = self.reported(&steps, &why, &reasons);
+        doubts.extend(self.reported(&steps, &why, &reasons));
+        let end = further.last().copied().unwrap_or(last);
         Ok(Newest {
             stop: stop.clone(),
-            ..self.newest(&steps, notes)
+            further: further.iter().map(|index| self.step(*index)).collect(),
+            end: self.end_as_moment(stop, end, ends[end]),
+            ..self.newest(&steps, doubts)
         })
+    }
+
+    /// What is said if nothing but the end of a log backup shows that the moment is reached; `None` if its clock is not to be
+    /// believed.
+    fn end_as_moment(&self, stop: &StopAt, last: usize, end: Option<End>) -> Option<Message> {
+        let is_engine = self.found[last].set.source_kind == SourceKind::Engine;
+        let ended = end.filter(|end| is_engine && end.is_past())?;
+        let ended = local_of_unix_ms(ended.unix_ms);
+        let last = self.name_of(last);
+        Some(table::end_is_the_moment(shown(stop), last, ended))
     }
 
     /// The restores that lead to one of the states that some of the sets hold: `chance` chooses the set, and a moment

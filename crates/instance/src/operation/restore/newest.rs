@@ -11,12 +11,13 @@ use windlass_catalog::PastBackup;
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::MediaSet;
-use windlass_source::engine::StopAt;
+use windlass_source::engine::{StopAt, describe};
 
 use super::continuing::Reached;
 use super::folder::{Unfolded, unfolded};
 use super::{Sequence, copies};
 use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer};
+use crate::headers::{HeaderCache, Trouble};
 use crate::operation::history::{self, physical_name};
 use crate::operation::media::MediaOptions;
 use crate::operation::{DeviceName, sql_server};
@@ -52,6 +53,8 @@ pub enum Aim {
     Newest,
     /// That at a point of the log.
     At(StopAt),
+    /// The newest that ended before or at this time (milliseconds since 1970, UTC), to be rolled on from there.
+    Before(u64),
     /// Any that they hold: a moment of the log, or the end of a set. Its number chooses one.
     Any(u64),
     /// The newest that ended before this time (milliseconds since 1970, UTC), from where a waiting restore stands.
@@ -65,13 +68,33 @@ pub struct Step {
     pub set: SetConfiguration,
 }
 
+impl Step {
+    /// Whether the set has a file of this logical name, as far as its description says.
+    pub fn has_file(&self, logical: &str) -> bool {
+        let described = (self.set.source_kind == SourceKind::Engine)
+            .then(|| describe(&self.set.source_description).ok())
+            .flatten();
+        described.is_none_or(|described| {
+            let log = std::iter::once(described.log_file());
+            let mut files = described.data_files().iter().chain(log);
+            files.any(|file| file.logical_name.eq_ignore_ascii_case(logical))
+        })
+    }
+}
+
 /// The restores that lead to a state, and the explanation.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Newest {
     /// In order.
     pub steps: Vec<Step>,
     /// Where all of them stop.
     pub stop: StopAt,
+    /// The log backups behind the last step. If no commit in that one is later than the time to stop at, its clock may
+    /// have been ahead: then these are restored, one after the other, until one shows that the point is reached.
+    pub further: Vec<Step>,
+    /// What is to be said if none shows it: their end is the point, as far as anybody can know. `None` if their clock is not
+    /// to be believed; then the database is left as it is.
+    pub end: Option<Message>,
     /// Which sets are used and left out, as messages. Empty if there was no choice.
     pub notes: Vec<Message>,
 }
@@ -116,14 +139,12 @@ impl Session {
     ) -> Result<Newest, Failure> {
         if sql_server::is_backup(&devices) {
             // All devices are restored by one statement.
-            return Ok(Newest {
-                steps: Vec::new(),
-                stop: StopAt::End,
-                notes: Vec::new(),
-            });
+            return Ok(Newest::default());
         }
-        let Unfolded { devices, notes } = unfolded(devices, request.of, request.name)?;
-        let mut inventory = Inventory::of(&devices)?;
+        let Unfolded { devices, notes } =
+            unfolded(devices, request.of, request.name, &mut self.headers)?;
+        let mut inventory = Inventory::of(&devices, &mut self.headers)?;
+        self.headers.end_round();
         inventory.notes.splice(0..0, notes);
         inventory.note_finished(&self.instance.catalog().past_backups(None)?);
         if let Some(found) = inventory.found.first() {
@@ -161,7 +182,7 @@ impl Session {
 }
 
 impl Inventory {
-    fn of(devices: &[DeviceAddress]) -> Result<Self, Failure> {
+    fn of(devices: &[DeviceAddress], headers: &mut HeaderCache) -> Result<Self, Failure> {
         let mut inventory = Self {
             devices: Vec::new(),
             found: Vec::new(),
@@ -170,38 +191,51 @@ impl Inventory {
             without_sets: Vec::new(),
             notes: Vec::new(),
         };
-        for (media, (media_set, group)) in copies::grouped(devices)?.into_iter().enumerate() {
+        for (media_set, group) in copies::grouped(devices, headers)? {
             let (group, copies) = copies::newest(group);
             inventory.notes.extend(copies);
-            let opened = MediaSet::open(&group)?;
-            let sets = opened.sets();
-            let damage = opened.trouble();
-            let damage = damage.filter(|(_, trouble)| !trouble.is_truncation());
-            if sets.is_empty() {
-                inventory.without_sets.extend(group.first().cloned());
-            }
-            for entry in sets {
-                let set = entry.configuration;
-                let mut chain = ChainSet::of(&set, entry.is_complete).on(media_set, set.position);
-                if let Some((device, trouble)) = damage
-                    && !entry.is_complete
-                {
-                    chain.obstacle =
-                        Some(Obstacle::Media(format!("'{device}' is damaged: {trouble}")));
+            let whole = match group.as_slice() {
+                [one] => one.whole(),
+                _ => None,
+            };
+            let opened = match whole {
+                Some(headers) => copies::Opened::of_headers(headers),
+                None => {
+                    let devices = group.iter().map(copies::Named::device).cloned();
+                    copies::Opened::of_media(&MediaSet::open(&devices.collect::<Vec<_>>())?)
                 }
-                if let Some(partly) = opened.partly_finished(set.position) {
-                    chain.obstacle = Some(Obstacle::Partly(partly));
-                }
-                inventory.chain.push(chain);
-                inventory.found.push(Found { media, set });
-            }
-            let behind = opened.trouble_behind();
-            let behind = behind.filter(|(_, trouble)| !trouble.is_truncation());
-            let behind = behind.map(|(device, trouble)| (device.to_owned(), trouble.to_string()));
-            inventory.damage.extend(behind);
-            inventory.devices.push(group);
+            };
+            let devices = group.into_iter().map(copies::Named::into_device).collect();
+            inventory.add(media_set, opened, devices);
         }
         Ok(inventory)
+    }
+
+    fn add(&mut self, media_set: Guid, opened: copies::Opened, devices: Vec<DeviceAddress>) {
+        let media = self.devices.len();
+        let damage = opened.trouble.filter(|trouble| !trouble.is_truncation);
+        if opened.sets.is_empty() {
+            self.without_sets.extend(devices.first().cloned());
+        }
+        for (entry, partly) in opened.sets {
+            let set = entry.configuration;
+            let mut chain = ChainSet::of(&set, entry.is_complete).on(media_set, set.position);
+            if let Some(Trouble { device, text, .. }) = &damage
+                && !entry.is_complete
+            {
+                chain.obstacle = Some(Obstacle::Media(format!("'{device}' is damaged: {text}")));
+            }
+            if let Some(partly) = partly {
+                chain.obstacle = Some(Obstacle::Partly(partly));
+            }
+            self.chain.push(chain);
+            self.found.push(Found { media, set });
+        }
+        let behind = opened.trouble_behind;
+        let behind = behind.filter(|trouble| !trouble.is_truncation);
+        self.damage
+            .extend(behind.map(|trouble| (trouble.device, trouble.text)));
+        self.devices.push(devices);
     }
 
     /// A set without an end that the history knows as finished has lost it: it is not the rest of a killed backup.
@@ -232,6 +266,10 @@ impl Inventory {
         match &request.aim {
             Aim::Newest => {}
             Aim::At(stop) => return self.leading_to(stop, &wanted),
+            Aim::Before(unix_ms) => match self.before(*unix_ms, &wanted) {
+                Err(_) if waiting.is_some() => {}
+                found => return found,
+            },
             Aim::Any(chance) => return self.any(*chance, &wanted),
             Aim::Onward(reached, until_ms) => {
                 return self.continuing(*reached, *until_ms, &wanted);
@@ -402,20 +440,21 @@ impl Inventory {
     }
 
     pub(super) fn newest(&self, steps: &[usize], notes: Vec<Message>) -> Newest {
-        let step = |index: &usize| {
-            let found = &self.found[*index];
-            let devices = self.devices[found.media].iter();
-            let name = |device: &DeviceAddress| DeviceName::physical(physical_name(device));
-            Step {
-                devices: devices.map(name).collect(),
-                position: found.set.position,
-                set: found.set.clone(),
-            }
-        };
         Newest {
-            steps: steps.iter().map(step).collect(),
-            stop: StopAt::End,
+            steps: steps.iter().map(|index| self.step(*index)).collect(),
             notes: self.notes.iter().cloned().chain(notes).collect(),
+            ..Newest::default()
+        }
+    }
+
+    pub(super) fn step(&self, index: usize) -> Step {
+        let found = &self.found[index];
+        let devices = self.devices[found.media].iter();
+        let name = |device: &DeviceAddress| DeviceName::physical(physical_name(device));
+        Step {
+            devices: devices.map(name).collect(),
+            position: found.set.position,
+            set: found.set.clone(),
         }
     }
 
