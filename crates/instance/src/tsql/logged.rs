@@ -69,6 +69,16 @@ fn described(statement: &Statement) -> Entry {
         Statement::DropCertificate(name) => {
             Entry::new("DROP CERTIFICATE").named(name.node.text.clone())
         }
+        Statement::SetCredential(set) => {
+            let kind = match set.is_change {
+                true => "ALTER CREDENTIAL",
+                false => "CREATE CREDENTIAL",
+            };
+            Entry::new(kind).named(crate::shown(&set.name.node.text))
+        }
+        Statement::DropCredential(name) => {
+            Entry::new("DROP CREDENTIAL").named(crate::shown(&name.node.text))
+        }
         Statement::CreateLogin(create) => {
             Entry::new("CREATE LOGIN").named(create.name.node.text.clone())
         }
@@ -124,7 +134,8 @@ fn paths<'a>(devices: impl Iterator<Item = &'a Spanned<Device>>) -> String {
     let paths = devices.map(|device| match &device.node {
         Device::Logical(name) => written(name),
         Device::Physical { path, .. } => match path {
-            Written::Text { text, .. } => text.clone(),
+            // In a URL that names no object, there may be a key.
+            Written::Text { text, .. } => crate::shown(text),
             Written::Variable(variable) => variable.name.clone(),
             Written::Number(number) => number.to_string(),
         },

@@ -117,7 +117,7 @@ fn plan(
         [] => of_history(session, database)?,
         media => {
             let tags = session.instance.tags();
-            device::resolve_several(session, media, &tags)?
+            device::resolve_several(session, media, &tags, &device::Store::default())?
         }
     };
     let request = NewestRequest {
@@ -149,6 +149,7 @@ fn of_history(session: &Session, database: &str) -> Result<Vec<DeviceAddress>, F
                 session,
                 &named,
                 &session.instance.tags(),
+                &device::Store::default(),
             )?);
         }
     }

@@ -7,7 +7,7 @@ use windlass_source::Recovery;
 use windlass_tsql::ast::{RestoreOption, RestoreSource, RestoreStatement, StopMark};
 use windlass_tsql::option::{OptionWord, RESTORE, StatementKind};
 
-use super::{check, devices, file, invalid, number, stats, text, unused};
+use super::{check, credential, devices, file, invalid, number, stats, text, unused};
 use crate::operation::{
     MediaOptions, RestoreKind, RestoreOptions, StopAt, VerifyOptions, WantedMark,
 };
@@ -134,6 +134,12 @@ fn apply(
         O::Flag(W::StopOnError) => said.on_damage = Some(OnDamage::Stop),
         O::Flag(W::ContinueAfterError) => said.on_damage = Some(OnDamage::Continue),
         O::Stats(value) => options.stats = Some(stats(value.as_ref(), environment)?),
+        O::Credential(written) => {
+            options.media.store.credential = credential(written.as_ref(), environment)?;
+        }
+        O::Valued(W::RestoreOptions, value) => {
+            options.media.store.json = Some(file(word, value, environment)?);
+        }
         O::Flag(W::LoadHistory) => said.loads_history = true,
         O::Flag(W::WithoutKey) => said.is_without_key = true,
         O::Flag(W::AsIs) => options.is_as_is = true,
