@@ -74,11 +74,9 @@ fn described(statement: &Statement) -> Entry {
                 true => "ALTER CREDENTIAL",
                 false => "CREATE CREDENTIAL",
             };
-            Entry::new(kind).named(crate::shown(&set.name.node.text))
+            of_credential(kind, &set.name.node.text)
         }
-        Statement::DropCredential(name) => {
-            Entry::new("DROP CREDENTIAL").named(crate::shown(&name.node.text))
-        }
+        Statement::DropCredential(name) => of_credential("DROP CREDENTIAL", &name.node.text),
         Statement::CreateLogin(create) => {
             Entry::new("CREATE LOGIN").named(create.name.node.text.clone())
         }
@@ -120,6 +118,11 @@ fn described(statement: &Statement) -> Entry {
         Statement::Backup(_) => quiet("BACKUP"),
         Statement::Restore(_) => quiet("RESTORE"),
     }
+}
+
+/// In a name that is a URL and names no store, there may be a key.
+fn of_credential(kind: &'static str, name: &str) -> Entry {
+    Entry::new(kind).named(crate::shown(name))
 }
 
 /// A name as written; variables are not evaluated.

@@ -9,7 +9,7 @@ use windlass_tsql::option::{OptionWord, RESTORE, StatementKind};
 
 use super::{check, credential, devices, file, invalid, number, stats, text, unused};
 use crate::operation::{
-    MediaOptions, RestoreKind, RestoreOptions, StopAt, VerifyOptions, WantedMark,
+    MediaOptions, RestoreKind, RestoreOptions, StopAt, StoreOptions, VerifyOptions, WantedMark,
 };
 use crate::{Environment, Failure};
 
@@ -134,11 +134,8 @@ fn apply(
         O::Flag(W::StopOnError) => said.on_damage = Some(OnDamage::Stop),
         O::Flag(W::ContinueAfterError) => said.on_damage = Some(OnDamage::Continue),
         O::Stats(value) => options.stats = Some(stats(value.as_ref(), environment)?),
-        O::Credential(written) => {
-            options.media.store.credential = credential(written.as_ref(), environment)?;
-        }
-        O::Valued(W::RestoreOptions, value) => {
-            options.media.store.json = Some(file(word, value, environment)?);
+        O::Credential(_) | O::Valued(W::RestoreOptions, _) => {
+            of_store(option, &mut options.media.store, environment)?;
         }
         O::Flag(W::LoadHistory) => said.loads_history = true,
         O::Flag(W::WithoutKey) => said.is_without_key = true,
@@ -163,6 +160,24 @@ fn apply(
                 Marked::Lsn(lsn) => StopAt::BeforeLsn(lsn),
                 Marked::Named(mark) => StopAt::BeforeMark(mark),
             };
+        }
+        other => return unused(other.word(), RESTORE),
+    }
+    Ok(())
+}
+
+/// Applies an option for the stores of URLs.
+fn of_store(
+    option: &RestoreOption,
+    store: &mut StoreOptions,
+    environment: &mut dyn Environment,
+) -> Result<(), Failure> {
+    match option {
+        RestoreOption::Credential(written) => {
+            store.credential = credential(written.as_ref(), environment)?;
+        }
+        RestoreOption::Valued(word, value) => {
+            store.json = Some(file(*word, value, environment)?);
         }
         other => return unused(other.word(), RESTORE),
     }
