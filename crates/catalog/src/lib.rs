@@ -20,6 +20,7 @@
 //! | [`LoginRecord`] | logins, and their server roles |
 //! | [`Configuration`] | server options: configured, installed and in use |
 //! | [`CertificateRecord`], [`MasterKeyRecord`] | certificates, and private keys sealed with the master key |
+//! | [`CredentialRecord`] | keys of object storage, sealed with the service key |
 //! | [`StoredProcedure`] | procedures, kept for each database name |
 //! | [`BackupDevice`] | logical names of backup devices |
 //! | [`AgentTables`] | jobs, their schedules and their history |
@@ -40,6 +41,7 @@ mod catalog;
 mod certificate;
 mod configuration;
 mod copy;
+mod credential;
 mod damage;
 mod database;
 mod device;
@@ -71,6 +73,7 @@ pub use catalog::{BUSY_SECONDS, Catalog, FILE_NAME};
 pub use certificate::{CertificateRecord, MasterKeyRecord};
 pub use configuration::{Configuration, ServerOption};
 pub use copy::QueuedCopy;
+pub use credential::CredentialRecord;
 pub use damage::{DamageRecord, DamageSource, EndedDamage, KnownDamage};
 pub use database::{
     Base, DatabaseRecord, DatabaseState, FIRST_USER_DATABASE_ID, FileRecord, Origin,

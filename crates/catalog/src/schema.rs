@@ -18,7 +18,8 @@ pub(crate) const LAYOUTS: &[(u32, &str)] = &[
         concat!(
             include_str!("drill.sql"),
             include_str!("agent/remote.sql"),
-            include_str!("marks.sql")
+            include_str!("marks.sql"),
+            include_str!("credential.sql")
         ),
     ),
 ];
@@ -33,7 +34,7 @@ mod tests {
     use super::*;
 
     /// Of the layouts up to [`VERSION`].
-    const CHECKSUM: u64 = 0xA440_1842_3A7D_2F33;
+    const CHECKSUM: u64 = 0x6804_596C_7C3B_C208;
 
     fn all() -> String {
         LAYOUTS.iter().map(|(_, text)| *text).collect()

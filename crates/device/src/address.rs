@@ -8,7 +8,7 @@ use crate::disk_read::DiskReader;
 use crate::disk_write::DiskWriter;
 use crate::error::{Error, Operation};
 use crate::nul::NulWriter;
-use crate::object::{Access, ObjectAddress, ObjectReader, ObjectUrl, ObjectWriter};
+use crate::object::{Access, ObjectAddress, ObjectReader, ObjectSettings, ObjectUrl, ObjectWriter};
 use crate::{DeviceReader, DeviceWriter, Start, WriteTuning};
 
 /// What holds the bytes of a device.
@@ -50,9 +50,14 @@ impl DeviceAddress {
     }
 
     /// An object that the user wrote as `name`. Without access, opening it reports that.
-    pub fn object(name: impl Into<String>, url: ObjectUrl, access: Option<Access>) -> Self {
+    pub fn object(
+        name: impl Into<String>,
+        url: ObjectUrl,
+        access: Option<Access>,
+        settings: ObjectSettings,
+    ) -> Self {
         Self {
-            storage: Storage::Object(ObjectAddress::new(url, access)),
+            storage: Storage::Object(ObjectAddress::new(url, access, settings)),
             name: name.into(),
             logical: None,
             reads_beside_writers: false,

@@ -35,7 +35,10 @@ pub use address::DeviceAddress;
 pub use commit::commit;
 pub use error::{Error, Operation, system_text};
 pub use naming::{STAGING_SUFFIX, staging_path};
-pub use object::{Access, ObjectUrl, PARTS_MAX, PIECE_BYTES, UrlError, post_json};
+pub use object::{
+    Access, KeyError, ObjectSettings, ObjectUrl, PARTS_MAX, PIECE_BYTES, PartChecksum, UrlError,
+    post_json,
+};
 
 /// Where a writer starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

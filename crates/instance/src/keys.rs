@@ -1,5 +1,5 @@
 //! The keys of an instance: the service key encrypts the master key, and the master key encrypts
-//! private keys.
+//! private keys. The service key also encrypts the secrets of credentials, as on SQL Server.
 //!
 //! The service key is 32 bytes in the file `service.key` of the instance's directory. Only its owner may
 //! read it, and it is not used if others could read it. An instance without a directory keeps one in
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_base::message::table;
-use windlass_catalog::{CertificateRecord, MasterKeyRecord};
+use windlass_catalog::{CertificateRecord, CredentialRecord, MasterKeyRecord};
 use windlass_crypt::{Certificate, Identity, KeyRing, Passphrase, PrivateKey, VaultKey};
 use zeroize::Zeroizing;
 
@@ -30,21 +30,56 @@ fn purpose(thumbprint: &[u8; 20]) -> Vec<u8> {
     purpose
 }
 
+/// The same of the secret of a credential: one that is moved to another name cannot be opened.
+fn of_credential(name: &str) -> Vec<u8> {
+    let mut purpose = b"windlass credential 1".to_vec();
+    purpose.extend_from_slice(name.to_lowercase().as_bytes());
+    purpose
+}
+
 impl Instance {
-    /// The service key; created if there is none and no master key needs one.
+    /// The service key; created if there is none and nothing needs one.
     fn service_key(&mut self) -> Result<VaultKey, Failure> {
         if let Some(key) = &self.service_key {
             return Ok(key.clone());
         }
         let key = match self.folder() {
             Some(folder) => {
-                let has_master_key = self.catalog().master_key()?.is_some();
-                file_key(&folder.join(SERVICE_KEY_FILE), has_master_key)?
+                let catalog = self.catalog();
+                let is_needed = catalog.master_key()?.is_some() || catalog.has_credentials()?;
+                file_key(&folder.join(SERVICE_KEY_FILE), is_needed)?
             }
             None => VaultKey::generate()?,
         };
         self.service_key = Some(key.clone());
         Ok(key)
+    }
+
+    /// Seals the secret of a credential for storage.
+    pub(crate) fn seal_secret(&mut self, name: &str, secret: &str) -> Result<Vec<u8>, Failure> {
+        let service = self.service_key()?;
+        Ok(service.seal(&of_credential(name), secret.as_bytes())?)
+    }
+
+    /// The secret of a credential.
+    ///
+    /// # Errors
+    /// 50030 if the service key that opens it is lost, 50352 if it does not open it.
+    pub(crate) fn open_secret(
+        &self,
+        record: &CredentialRecord,
+    ) -> Result<Zeroizing<String>, Failure> {
+        let service = match (&self.service_key, self.folder()) {
+            (Some(key), _) => key.clone(),
+            (None, Some(folder)) => file_key(&folder.join(SERVICE_KEY_FILE), true)?,
+            (None, None) => return Err(table::encryption_failed("there is no service key").into()),
+        };
+        let failed = |why: String| Failure::from(table::credential_not_opened(&record.name, why));
+        let opened = service
+            .open(&of_credential(&record.name), &record.secret)
+            .map_err(|error| failed(error.to_string()))?;
+        let text = std::str::from_utf8(&opened).map_err(|error| failed(error.to_string()))?;
+        Ok(Zeroizing::new(text.to_owned()))
     }
 
     /// Creates the master key.
@@ -145,14 +180,14 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
 /// What to do about a service key that is lost: nothing else opens the master key here.
 const LOST: &str = "copy it back from a backup of the instance's folder; without one, the private keys of \
-     this instance are lost: drop their certificates and the master key, remove this file if it exists, and \
-     create them again, the certificates from the files of BACKUP CERTIFICATE";
+     this instance and the secrets of its credentials are lost: drop certificates, credentials and the master key, \
+     remove this file if it exists, and create them again, the certificates from the files of BACKUP CERTIFICATE";
 
-/// What to do about such a file while no master key needs it.
+/// What to do about such a file while nothing needs it.
 const UNUSED: &str = "nothing is encrypted with it yet: remove it, and a new one is made";
 
-/// Reads the key from a file, or creates a new one unless the master key needs the one that was there.
-fn file_key(path: &Path, has_master_key: bool) -> Result<VaultKey, Failure> {
+/// Reads the key from a file, or creates a new one unless something needs the one that was there.
+fn file_key(path: &Path, is_needed: bool) -> Result<VaultKey, Failure> {
     let unusable = |reason: String| {
         let reason = format!("the service key {}: {reason}", path.display());
         Failure::from(table::encryption_failed(reason))
@@ -163,14 +198,14 @@ fn file_key(path: &Path, has_master_key: bool) -> Result<VaultKey, Failure> {
             Ok(bytes) => {
                 let bytes = Zeroizing::new(bytes);
                 let key: Result<[u8; 32], _> = bytes.as_slice().try_into();
-                let advice = if has_master_key { LOST } else { UNUSED };
+                let advice = if is_needed { LOST } else { UNUSED };
                 return key
                     .map(|key| VaultKey::from_bytes(Zeroizing::new(key)))
                     .map_err(|_| {
                         unusable(format!("{} bytes instead of 32; {advice}", bytes.len()))
                     });
             }
-            Err(error) if error.kind() == ErrorKind::NotFound && !has_master_key => {}
+            Err(error) if error.kind() == ErrorKind::NotFound && !is_needed => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(unusable(format!("it is missing; {LOST}")));
             }

@@ -95,8 +95,8 @@ impl ParseError {
         Self::new(span, table::unknown_option(shortened(option), statement))
     }
 
-    /// The same error without the token that it names, if that may be a password: a string in a batch with the
-    /// word PASSWORD, or anything right after that word.
+    /// The same error without the token that it names, if that may be a password or a key: a string in a batch with
+    /// the word PASSWORD or SECRET, or anything right after that word.
     #[must_use]
     pub(crate) fn discreet(mut self, text: &str) -> Self {
         let before = text.get(..self.offset).unwrap_or(text).to_ascii_uppercase();
@@ -104,7 +104,8 @@ impl ParseError {
         let token = text.get(self.offset..).unwrap_or("");
         let token = token.strip_prefix(['N', 'n']).unwrap_or(token);
         let is_string = token.starts_with(['\'', '"', '[']);
-        if before.ends_with("PASSWORD") || is_string && before.contains("PASSWORD") {
+        let tells = |word| before.ends_with(word) || is_string && before.contains(word);
+        if ["PASSWORD", "SECRET"].into_iter().any(tells) {
             let message = match self.number {
                 105 => table::unclosed_quote(HIDDEN),
                 102 | 103 | 156 => table::syntax_near(HIDDEN),

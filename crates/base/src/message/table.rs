@@ -245,6 +245,8 @@ messages! {
     3271, 16, nonrecoverable_io(file, error), "A nonrecoverable I/O error occurred on file \"{file}:\" {error}.";
     3272, 16, block_size_incompatible(device, sector, block_size), "The '{device}' device has a hardware sector size of {sector}, but the block size parameter specifies an incompatible override value of {block_size}. Reissue the statement using a compatible block size.";
     3287, 16, file_id_malformed(position, device), "The file ID {position} on device '{device}' is incorrectly formed and can not be read.";
+    3288, 16, credential_unknown(name), "Credential name {name} does not exist or user does not have permission to access it.";
+    3289, 16, url_without_credential(), "A Backup device of type URL was specified without a Credential, Backup/Restore operation cannot proceed.";
     3441, 16, standby_lost(database, id, file, error), "During startup of warm standby database '{database}' (database ID {id}), its standby file ('{file}') was inaccessible to the RESTORE statement. The operating system error was '{error}'. Diagnose the operating system error, correct the problem, and retry startup.";
     3623, 16, invalid_operation(), "An invalid floating point operation occurred.";
     3701, 11, cannot_drop(kind, name), "Cannot drop the {kind} '{name}', because it does not exist or you do not have permission.";
@@ -367,6 +369,7 @@ messages! {
     15405, 11, special_principal(name), "Cannot use the special principal '{name}'.";
     15457, 10, configuration_changed(option, from, to), "Configuration option '{option}' changed from {from} to {to}. Run the RECONFIGURE statement to install.";
     15465, 16, private_key_password_invalid(), "The private key password is invalid.";
+    15530, 16, credential_exists(name), "The credential with name \"{name}\" already exists.";
     15578, 16, master_key_exists(), "There is already a master key in the database. Please drop it before performing this statement.";
     15580, 16, key_in_use(name), "Cannot drop master key because certificate '{name}' is encrypted by it.";
     15581, 16, master_key_needed(), "Please create a master key in the database or open the master key in the session before performing this operation.";
@@ -506,6 +509,12 @@ messages! {
     50331, 16, sql_server_option_refused(option, database), "{option} has no meaning for '{database}', whose files are SQL Server's.";
     50332, 16, sql_server_files_are_final(database), "This backup of '{database}' has the files of an offline database as they were: no other backup can be restored over it. Omit NORECOVERY, STANDBY and STOPAT.";
     50333, 16, sql_server_files_need_place(file), "Nothing says where file '{file}' goes, and paths in a backup are not used for files of SQL Server. Name it with MOVE; on the command line, --to FOLDER is another way.";
+    50350, 16, credential_not_usable(name, why), "The credential '{name}' is not accepted: {why}.";
+    50351, 16, credential_of_other_url(name, url), "The credential '{name}' is for URLs below its name, and is not used for '{url}': the store there would get requests signed with a key that is not its own.";
+    50352, 16, credential_not_opened(name, why), "The secret of the credential '{name}' cannot be opened: {why}. Set it again: ALTER CREDENTIAL.";
+    50353, 16, store_options_invalid(option, why), "{option} is not valid: {why}.";
+    50354, 16, option_of_urls(option), "{option} is for URLs, and no device is one: it would do nothing.";
+    50355, 16, secret_in_procedure(statement), "{statement} with a secret cannot be part of a procedure: its text, with the secret, could be read in sys.sql_modules. Run it as a statement.";
 }
 
 // What statements report besides SQL Server's messages.

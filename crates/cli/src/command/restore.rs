@@ -186,6 +186,7 @@ fn options(arguments: &RestoreArguments, common: &Common) -> RestoreOptions {
             media_name: arguments.media_name.clone(),
             block_bytes: None,
             needs_checksums: arguments.checksum,
+            ..MediaOptions::default()
         },
         recovery: match arguments.no_recovery {
             true => Recovery::NoRecovery,

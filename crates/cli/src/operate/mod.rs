@@ -9,6 +9,7 @@
 //! | `top` | what runs on the instance |
 //! | `expire` | retention on folders |
 //! | `sqlbackup`, `copies` | the dialect of SQL Backup, and its copy queue |
+//! | `credential` | the keys of object storage |
 //! | [`metrics`] | a text file for Prometheus |
 //! | `check` | the state of all backups, for monitoring systems |
 //! | `drill` | proves by restores that databases can be restored |
@@ -18,6 +19,7 @@
 
 mod check;
 mod copies;
+mod credential;
 mod doctor;
 mod drill;
 mod expire;
@@ -59,6 +61,8 @@ pub(crate) enum Command {
     Sqlbackup(SqlbackupArguments),
     /// Show or process the copy queue
     Copies(CopiesArguments),
+    /// Keep, list or remove the keys of object storage
+    Credential(credential::CredentialArguments),
     /// Show the settings and the source of each
     Config(ConfigArguments),
     /// Write the backup history as Prometheus metrics
@@ -272,6 +276,7 @@ pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Out
         Command::Expire(arguments) => expire::run(&arguments, common),
         Command::Sqlbackup(arguments) => sqlbackup::run(&arguments, common, settings),
         Command::Copies(arguments) => copies::run(&arguments, common),
+        Command::Credential(arguments) => credential::run(&arguments, common),
         Command::Config(arguments) => settings::show(settings, arguments.effective, common),
         Command::Metrics(arguments) => metrics::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),

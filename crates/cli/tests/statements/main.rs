@@ -8,6 +8,7 @@ mod catalog_views;
 mod clients;
 mod commands;
 mod contradicted;
+mod credentials;
 mod damaged_databases;
 mod devices;
 mod drill;

@@ -168,6 +168,12 @@ fn statements_name_objects_as_on_sql_server() {
         format!("BACKUP DATABASE app TO URL = '{one}' MIRROR TO DISK = 'd:\\x.bak' WITH FORMAT"),
         format!("BACKUP DATABASE app TO URL = '{one}' WITH FORMAT, CREDENTIAL = 'x'"),
         format!("BACKUP DATABASE app TO URL = '{one}' WITH FORMAT, BACKUP_OPTIONS = '{{}}'"),
+        "BACKUP DATABASE app TO DISK = 'd:\\x.bak' WITH CREDENTIAL = 'x'".to_owned(),
+        r#"BACKUP DATABASE app TO DISK = 'd:\x.bak' WITH BACKUP_OPTIONS = '{"s3":{"region":"r"}}'"#
+            .to_owned(),
+        format!(
+            r#"RESTORE HEADERONLY FROM URL = '{one}' WITH RESTORE_OPTIONS = '{{"s3":{{"tags":{{}}}}}}'"#
+        ),
         format!("BACKUP DATABASE app TO DISK = '{one}' WITH FORMAT"),
         format!("EXEC sp_addumpdevice 'disk', 'far', '{one}'"),
         "BACKUP DATABASE app TO URL = 'https://a.blob.core.windows.net/c/x.bak'".to_owned(),
@@ -297,7 +303,7 @@ fn keys_are_never_shown_sent_or_stored() {
 }
 
 /// Whether a file, or a file in a folder, holds these bytes.
-fn holds(path: &Path, wanted: &[u8]) -> bool {
+pub(crate) fn holds(path: &Path, wanted: &[u8]) -> bool {
     match std::fs::read_dir(path) {
         Ok(entries) => entries.flatten().any(|entry| holds(&entry.path(), wanted)),
         Err(_) => {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub(crate) const BUCKET: &str = "backups";
-const KEY_ID: &str = "test-key-id";
+pub(crate) const KEY_ID: &str = "test-key-id";
 pub(crate) const SECRET: &str = "hidden+secret/0123456789";
 pub(crate) const TOKEN: &str = "hidden-session-token";
 
@@ -150,6 +150,18 @@ impl Server {
             .env("AWS_SECRET_ACCESS_KEY", SECRET)
             .env("AWS_SESSION_TOKEN", TOKEN)
             .env("NO_PROXY", "127.0.0.1")
+    }
+
+    /// The same without its key.
+    pub(crate) fn endpoint_for<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let keys = [
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SESSION_TOKEN",
+        ];
+        let command = self.key_for(command);
+        keys.into_iter()
+            .fold(command, |command, key| command.env_remove(key))
     }
 
     pub(crate) fn port(&self) -> u16 {

@@ -16,7 +16,41 @@ pub struct Access {
 /// Whether plain HTTP is allowed to other machines than this one.
 const ALLOW_HTTP: &str = "AWS_ALLOW_HTTP";
 
+/// Why the secret of a credential is no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it has the form 'key id:secret key'")]
+pub struct KeyError;
+
 impl Access {
+    /// With the key of a credential, `id:secret`: the secret is all after the first colon. What else decides how the
+    /// store is reached comes from the environment.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn with_key(key: &str) -> Result<Self, KeyError> {
+        Self::with_variables(key, &|name| std::env::var(name).ok())
+    }
+
+    fn with_variables(
+        key: &str,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, KeyError> {
+        let (id, secret) = key.split_once(':').ok_or(KeyError)?;
+        // They are sent in a header.
+        let is_sent = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
+        if !is_sent(id) || !is_sent(secret) {
+            return Err(KeyError);
+        }
+        let given = |name: &str| match name {
+            "AWS_ACCESS_KEY_ID" => Some(id.to_owned()),
+            "AWS_SECRET_ACCESS_KEY" => Some(secret.to_owned()),
+            // It belongs to the key of the environment.
+            "AWS_SESSION_TOKEN" => None,
+            other => variable(other),
+        };
+        Self::from_variables(&given).ok_or(KeyError)
+    }
+
     /// From the variables of the environment that Amazon's own programs read; `None` without a key.
     pub fn from_environment() -> Option<Self> {
         Self::from_variables(&|name| std::env::var(name).ok())
@@ -96,6 +130,40 @@ mod tests {
         let found = access(&KEY).unwrap();
         assert_eq!(found.secret, "hidden/secret:with=signs");
         assert!(!format!("{found:?} {found:#?}").contains("hidden"));
+    }
+
+    #[test]
+    fn the_key_of_a_credential_replaces_that_of_the_environment_with_its_token() {
+        let variables = [&KEY[..], &[("AWS_SESSION_TOKEN", "t"), ("AWS_REGION", "r")]].concat();
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name)?;
+            Some(found.1.to_owned())
+        };
+        let found = Access::with_variables("other:se:cr/et+", &variable).unwrap();
+        assert_eq!(
+            (
+                &*found.key_id,
+                &*found.secret,
+                found.session_token,
+                found.region.as_deref()
+            ),
+            ("other", "se:cr/et+", None, Some("r"))
+        );
+        for wrong in [
+            "",
+            "id",
+            "id:",
+            ":secret",
+            "i d:secret",
+            "id:sec\nret",
+            "id:s\u{e9}",
+        ] {
+            assert_eq!(
+                Access::with_variables(wrong, &variable),
+                Err(KeyError),
+                "{wrong:?}"
+            );
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod access;
 mod failure;
 mod read;
+mod settings;
 mod store;
 mod url;
 mod webhook;
@@ -18,9 +19,10 @@ use std::sync::{Arc, OnceLock};
 
 use object_store::ObjectStore as _;
 
-pub use self::access::Access;
+pub use self::access::{Access, KeyError};
 pub(crate) use self::read::ObjectReader;
 pub use self::read::PIECE_BYTES;
+pub use self::settings::{ObjectSettings, PartChecksum};
 use self::store::Stores;
 pub use self::url::{ObjectUrl, UrlError};
 pub use self::webhook::post_json;
@@ -32,15 +34,17 @@ pub use self::write::PARTS_MAX;
 pub(crate) struct ObjectAddress {
     pub(crate) url: ObjectUrl,
     access: Option<Access>,
+    settings: ObjectSettings,
     /// Made when first used, so that all of a run's requests share their connections.
     stores: Arc<OnceLock<Stores>>,
 }
 
 impl ObjectAddress {
-    pub(crate) fn new(url: ObjectUrl, access: Option<Access>) -> Self {
+    pub(crate) fn new(url: ObjectUrl, access: Option<Access>, settings: ObjectSettings) -> Self {
         Self {
             url,
             access,
+            settings,
             stores: Arc::default(),
         }
     }
@@ -50,11 +54,11 @@ impl ObjectAddress {
             return Ok(stores);
         }
         let access = self.access.as_ref().ok_or_else(|| {
-            let reason = "there is no key for this URL: set AWS_ACCESS_KEY_ID and \
-                          AWS_SECRET_ACCESS_KEY in the environment";
+            let reason = "there is no key for this URL: make one with CREATE CREDENTIAL or windlass credential, or \
+                          set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment";
             io::Error::new(io::ErrorKind::PermissionDenied, reason)
         })?;
-        let made = Stores::new(&self.url, access)?;
+        let made = Stores::new(&self.url, access, &self.settings)?;
         Ok(self.stores.get_or_init(|| made))
     }
 

@@ -15,6 +15,7 @@ use object_store::{BackoffConfig, ClientOptions, RetryConfig};
 use tokio::runtime::Runtime;
 
 use super::access::Access;
+use super::settings::ObjectSettings;
 use super::url::ObjectUrl;
 
 /// Threads for the requests of a process: they sign, encrypt and wait.
@@ -45,7 +46,11 @@ pub(super) struct Stores {
 }
 
 impl Stores {
-    pub(super) fn new(url: &ObjectUrl, access: &Access) -> io::Result<Self> {
+    pub(super) fn new(
+        url: &ObjectUrl,
+        access: &Access,
+        settings: &ObjectSettings,
+    ) -> io::Result<Self> {
         let options = ClientOptions::new()
             .with_timeout_disabled()
             .with_read_timeout(STALL_TIMEOUT)
@@ -60,7 +65,7 @@ impl Stores {
                 client: client.clone(),
                 creates,
             };
-            let store = builder(url, access)
+            let store = builder(url, access, settings)
                 .with_client_options(options.clone())
                 .with_http_connector(connector)
                 .with_retry(retry);
@@ -105,13 +110,14 @@ fn client(is_plain: bool) -> io::Result<HttpClient> {
     Ok(HttpClient::new(client))
 }
 
-fn builder(url: &ObjectUrl, access: &Access) -> AmazonS3Builder {
+fn builder(url: &ObjectUrl, access: &Access, settings: &ObjectSettings) -> AmazonS3Builder {
     let scheme = match access.is_plain(&url.authority) {
         true => "http",
         false => "https",
     };
-    let region = url.region().or(access.region.as_deref());
-    let builder = AmazonS3Builder::new()
+    let said = settings.region.as_deref();
+    let region = said.or(url.region()).or(access.region.as_deref());
+    let mut builder = AmazonS3Builder::new()
         .with_endpoint(format!("{scheme}://{}", url.endpoint()))
         .with_virtual_hosted_style_request(url.in_host)
         .with_bucket_name(&url.bucket)
@@ -119,6 +125,9 @@ fn builder(url: &ObjectUrl, access: &Access) -> AmazonS3Builder {
         .with_access_key_id(&access.key_id)
         .with_secret_access_key(&access.secret)
         .with_disable_bulk_delete(true);
+    if let Some(checksum) = settings.checksum {
+        builder = builder.with_checksum_algorithm(checksum.algorithm());
+    }
     match &access.session_token {
         Some(token) => builder.with_token(token),
         None => builder,

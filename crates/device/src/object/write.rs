@@ -175,7 +175,10 @@ impl ObjectWriter {
     }
 
     fn attributes(&self) -> Attributes {
-        Attributes::from_iter([(write_id_attribute(), self.write_id.clone())])
+        let class = self.address.settings.storage_class.clone();
+        let class = class.map(|class| (Attribute::StorageClass, class));
+        let own = (write_id_attribute(), self.write_id.clone());
+        std::iter::once(own).chain(class).collect()
     }
 
     fn gather(&mut self, bytes: &[u8], are_data: bool) -> Result<(), Error> {
@@ -269,7 +272,11 @@ impl ObjectWriter {
     }
 
     fn begin(&mut self) -> Result<Box<dyn MultipartUpload>, Error> {
-        let options = PutMultipartOptions::from(self.attributes());
+        let options = PutMultipartOptions {
+            tags: self.address.settings.tag_set(),
+            attributes: self.attributes(),
+            ..PutMultipartOptions::default()
+        };
         let stores = self.stores()?;
         let store = match self.earlier == Earlier::Excluded {
             true => &stores.creating,
@@ -297,6 +304,7 @@ impl ObjectWriter {
                 false => PutMode::Overwrite,
             },
             attributes: self.attributes(),
+            tags: self.address.settings.tag_set(),
             ..PutOptions::default()
         };
         let stores = self.address.stores()?;

@@ -3,8 +3,9 @@
 use std::{fmt, mem};
 
 use windlass_base::message::table;
-use windlass_device::{Access, DeviceAddress, ObjectUrl};
+use windlass_device::{DeviceAddress, ObjectSettings, ObjectUrl};
 
+use super::credential::{self, CredentialChoice};
 use crate::message_of::os_error;
 use crate::names::absolute;
 use crate::tag::{Tags, has_tag};
@@ -57,8 +58,9 @@ pub(crate) fn resolve(
     session: &mut Session,
     devices: &[DeviceName],
     tags: &Tags,
+    store: &Store,
 ) -> Result<Vec<DeviceAddress>, Failure> {
-    let addresses = addresses(session, devices, tags)?;
+    let addresses = addresses(session, devices, tags, store)?;
     if tags.moment.is_some() && !session.is_rehearsal() {
         for (device, address) in devices.iter().zip(&addresses) {
             // A folder named by tags cannot be expected to exist, unlike one that is written out.
@@ -76,13 +78,14 @@ pub(crate) fn resolve_several(
     session: &mut Session,
     devices: &[DeviceName],
     tags: &Tags,
+    store: &Store,
 ) -> Result<Vec<DeviceAddress>, Failure> {
     if devices.len() > DEVICES_MAX {
         return Err(table::too_many_devices(DEVICES_MAX).into());
     }
     let mut addresses = Vec::with_capacity(devices.len());
     for device in devices {
-        addresses.extend(resolve(session, std::slice::from_ref(device), tags)?);
+        addresses.extend(resolve(session, std::slice::from_ref(device), tags, store)?);
     }
     Ok(addresses)
 }
@@ -92,6 +95,7 @@ pub(crate) fn addresses(
     session: &Session,
     devices: &[DeviceName],
     tags: &Tags,
+    store: &Store,
 ) -> Result<Vec<DeviceAddress>, Failure> {
     if devices.len() > DEVICES_MAX {
         return Err(table::too_many_devices(DEVICES_MAX).into());
@@ -110,10 +114,10 @@ pub(crate) fn addresses(
         let Written { path, logical, .. } = &named;
         let expanded = expand(tags, path)?;
         let expanded = match has_tag(path) {
-            true => numbered(session, &named, &expanded, &addresses)?,
+            true => numbered(session, &named, &expanded, &addresses, store)?,
             false => expanded,
         };
-        let address = named.address(session, &expanded, logical.as_deref())?;
+        let address = named.address(session, &expanded, logical.as_deref(), store)?;
         addresses.push(address);
     }
     Ok(addresses)
@@ -125,11 +129,12 @@ fn numbered(
     named: &Written,
     expanded: &str,
     earlier: &[DeviceAddress],
+    store: &Store,
 ) -> Result<String, Failure> {
     let mut candidate = expanded.to_owned();
     let mut number = 1;
     loop {
-        let address = named.address(session, &candidate, None)?;
+        let address = named.address(session, &candidate, None, store)?;
         if !earlier.iter().any(|known| known.is_same(&address)) {
             return Ok(candidate);
         }
@@ -141,17 +146,29 @@ fn numbered(
     }
 }
 
+/// Refuses a URL that names no object, or none that the session may name. Its name tags are not resolved.
+pub(crate) fn check_url(session: &Session, written: &str) -> Result<(), Failure> {
+    if written.chars().count() > NAME_CHARACTERS_MAX {
+        return Err(table::device_name_too_long(NAME_CHARACTERS_MAX).into());
+    }
+    session.instance.drives().check_url(written.trim())?;
+    let parsed = ObjectUrl::parse(written.trim());
+    let parsed = parsed.map_err(|error| table::url_names_no_object(shown(written), error));
+    Ok(parsed.map(drop)?)
+}
+
 impl Written {
     fn address(
         &self,
         session: &Session,
         path: &str,
         logical: Option<&str>,
+        store: &Store,
     ) -> Result<DeviceAddress, Failure> {
         let address = match self.is_url {
             true => {
                 session.instance.drives().check_url(path)?;
-                object(path)?
+                object(session, path, store)?
             }
             false => session.instance.drives().disk_device(path)?,
         };
@@ -162,14 +179,22 @@ impl Written {
     }
 }
 
-/// The object that a URL names, with the key of the environment.
-fn object(written: &str) -> Result<DeviceAddress, Failure> {
+/// How the objects of a statement are reached.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Store {
+    pub(super) credential: CredentialChoice,
+    pub(super) settings: ObjectSettings,
+}
+
+/// The object that a URL names, with the key of its credential or of the environment.
+fn object(session: &Session, written: &str, store: &Store) -> Result<DeviceAddress, Failure> {
     let url = ObjectUrl::parse(written)
         .map_err(|error| table::url_names_no_object(shown(written), error))?;
     Ok(DeviceAddress::object(
         written,
         url,
-        Access::from_environment(),
+        credential::access(session, written, &store.credential)?,
+        store.settings.clone(),
     ))
 }
 
@@ -234,7 +259,21 @@ fn release(session: &mut Session, addresses: &[DeviceAddress]) -> Result<(), Fai
     Ok(())
 }
 
-/// The file of a logical device.
+/// Whether any of the devices is a URL.
+pub(super) fn has_url(session: &Session, devices: &[DeviceName]) -> Result<bool, Failure> {
+    for device in devices {
+        let is_url = match device {
+            DeviceName::Logical(name) => logical(session, name)?.is_url,
+            other => matches!(other, DeviceName::Url(_)),
+        };
+        if is_url {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The file or object of a logical device.
 fn logical(session: &Session, name: &str) -> Result<Written, Failure> {
     let device = session
         .instance
@@ -242,9 +281,9 @@ fn logical(session: &Session, name: &str) -> Result<Written, Failure> {
         .backup_device(name)?
         .ok_or_else(|| Failure::from(table::device_not_found(name)))?;
     Ok(Written {
+        is_url: is_url(&device.physical_name),
         path: device.physical_name,
         logical: Some(device.name),
-        is_url: false,
     })
 }
 

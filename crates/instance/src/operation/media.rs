@@ -10,7 +10,8 @@ use windlass_media::{MediaHeader, SetConfiguration, SetType};
 use windlass_pipeline::{MediaSet, ReadKeys};
 use windlass_source::{Protection, Sealing};
 
-use super::{DeviceName, device, history, number, signing};
+use super::store::Use;
+use super::{DeviceName, StoreOptions, device, history, number, signing};
 use crate::tag::Tags;
 use crate::{Failure, Session, Sink, presence};
 
@@ -27,6 +28,8 @@ pub struct MediaOptions {
     pub block_bytes: Option<i64>,
     /// Whether a set without checksums is refused.
     pub needs_checksums: bool,
+    /// How the stores of URLs are reached.
+    pub store: StoreOptions,
 }
 
 impl MediaOptions {
@@ -37,7 +40,8 @@ impl MediaOptions {
         database: Option<&str>,
     ) -> Result<Vec<DeviceAddress>, Failure> {
         let tags = self.tags(session, database)?;
-        device::resolve(session, &self.devices, &tags)
+        let store = self.store(session)?;
+        device::resolve(session, &self.devices, &tags, &store)
     }
 
     /// The same where they may be those of several media sets.
@@ -47,7 +51,18 @@ impl MediaOptions {
         database: Option<&str>,
     ) -> Result<Vec<DeviceAddress>, Failure> {
         let tags = self.tags(session, database)?;
-        device::resolve_several(session, &self.devices, &tags)
+        let store = self.store(session)?;
+        device::resolve_several(session, &self.devices, &tags, &store)
+    }
+
+    fn store(&self, session: &Session) -> Result<device::Store, Failure> {
+        let StoreOptions { credential, .. } = &self.store;
+        self.store
+            .check_devices(session, &self.devices, Use::Restore)?;
+        Ok(device::Store {
+            credential: credential.clone(),
+            settings: self.store.settings(Use::Restore)?,
+        })
     }
 
     fn tags(&self, session: &Session, database: Option<&str>) -> Result<Tags, Failure> {

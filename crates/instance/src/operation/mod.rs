@@ -31,6 +31,7 @@
 
 pub(crate) mod backup;
 mod columns;
+mod credential;
 pub(crate) mod database;
 mod device;
 mod drill;
@@ -49,6 +50,7 @@ pub(crate) mod restore;
 mod ship;
 mod signing;
 mod sql_server;
+mod store;
 mod timing;
 mod trace;
 mod unpack;
@@ -61,8 +63,9 @@ pub(crate) use backup::certificate_of;
 pub use backup::{
     BackupMade, BackupOptions, BackupOutcome, CompressionChoice, CopyChoice, LogChoice, MissingBase,
 };
-pub(crate) use device::addresses;
+pub use credential::{CredentialChoice, CredentialOptions, S3_IDENTITY};
 pub use device::{DeviceName, is_url, shown};
+pub(crate) use device::{Store, addresses, check_url};
 use device::{expand, resolve};
 pub use drill::{DrillOptions, DrillOutcome};
 pub use expire::{
@@ -78,5 +81,6 @@ pub use restore::{
     RestoreOutcome, RestorePart, Sequence, Step as RestoreStep,
 };
 pub use ship::{ShipOptions, Shipped};
+pub use store::StoreOptions;
 pub use unpack::{UnpackOptions, UnpackedFile};
 pub use verify::{OPERATION as VERIFICATION, VerifyOptions, VerifyOutcome};

@@ -63,7 +63,8 @@ impl Session {
             delay_ms => now_ms.saturating_sub(delay_ms),
         };
         let tags = self.instance.tags();
-        let devices = device::resolve_several(self, &options.media, &tags)?;
+        let devices =
+            device::resolve_several(self, &options.media, &tags, &device::Store::default())?;
         let reached = self.reached(&options.name, options.target.as_deref())?;
         if let (None, Some(target)) = (reached, &options.target)
             && target.exists()

@@ -11,7 +11,7 @@ use super::backup::{backup, copy_folder};
 use super::options::Options;
 use crate::Session;
 use crate::names::absolute;
-use crate::operation::{DeviceName, addresses};
+use crate::operation::{DeviceName, Store, addresses};
 use crate::tag::Tags;
 
 /// Refuses a command that would write two backups, or copies of them, to one file: the later would take the place
@@ -54,7 +54,9 @@ fn of_database<'a>(
         moment: Some(now),
         ..session.instance.tags()
     };
-    let resolved = |devices: &[DeviceName]| addresses(session, devices, &tags).unwrap_or_default();
+    let resolved = |devices: &[DeviceName]| {
+        addresses(session, devices, &tags, &Store::default()).unwrap_or_default()
+    };
     let devices = resolved(&wanted.devices);
     let mirrors = wanted.mirrors.iter().flat_map(|mirror| resolved(mirror));
     let files = devices.iter().filter_map(DeviceAddress::file);

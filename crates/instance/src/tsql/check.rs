@@ -155,6 +155,13 @@ impl Seen {
                 windlass_tsql::ast::Target::Variable(name) => self.declare(&name.name, line),
                 windlass_tsql::ast::Target::Table(_) => Ok(()),
             },
+            Statement::SetCredential(set) if self.is_procedure && set.secret.is_some() => {
+                let kind = match set.is_change {
+                    true => "ALTER CREDENTIAL",
+                    false => "CREATE CREDENTIAL",
+                };
+                Err((table::secret_in_procedure(kind), line).into())
+            }
             other if self.is_procedure && has_password(other) => {
                 let kind = match other {
                     Statement::CreateLogin(_) => "CREATE LOGIN",

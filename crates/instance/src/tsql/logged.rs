@@ -69,6 +69,14 @@ fn described(statement: &Statement) -> Entry {
         Statement::DropCertificate(name) => {
             Entry::new("DROP CERTIFICATE").named(name.node.text.clone())
         }
+        Statement::SetCredential(set) => {
+            let kind = match set.is_change {
+                true => "ALTER CREDENTIAL",
+                false => "CREATE CREDENTIAL",
+            };
+            of_credential(kind, &set.name.node.text)
+        }
+        Statement::DropCredential(name) => of_credential("DROP CREDENTIAL", &name.node.text),
         Statement::CreateLogin(create) => {
             Entry::new("CREATE LOGIN").named(create.name.node.text.clone())
         }
@@ -112,6 +120,11 @@ fn described(statement: &Statement) -> Entry {
     }
 }
 
+/// In a name that is a URL and names no store, there may be a key.
+fn of_credential(kind: &'static str, name: &str) -> Entry {
+    Entry::new(kind).named(crate::shown(name))
+}
+
 /// A name as written; variables are not evaluated.
 fn written(name: &Name) -> String {
     match name {
@@ -124,7 +137,8 @@ fn paths<'a>(devices: impl Iterator<Item = &'a Spanned<Device>>) -> String {
     let paths = devices.map(|device| match &device.node {
         Device::Logical(name) => written(name),
         Device::Physical { path, .. } => match path {
-            Written::Text { text, .. } => text.clone(),
+            // In a URL that names no object, there may be a key.
+            Written::Text { text, .. } => crate::shown(text),
             Written::Variable(variable) => variable.name.clone(),
             Written::Number(number) => number.to_string(),
         },

@@ -38,6 +38,7 @@ pub(crate) mod bind;
 pub(crate) mod check;
 pub(crate) mod confined;
 mod copied;
+mod credential;
 pub(crate) mod cursor;
 mod database;
 pub(crate) mod engine;
@@ -97,6 +98,8 @@ pub(crate) fn execute(
         Statement::CreateCertificate(create) => security::create(session, create),
         Statement::BackupCertificate(backup) => security::back_up(session, backup),
         Statement::DropCertificate(name) => security::drop(session, &name.node.text),
+        Statement::SetCredential(set) => credential::set(session, set),
+        Statement::DropCredential(name) => session.drop_credential(&name.node.text),
         Statement::CreateLogin(create) => login::create(session, create),
         Statement::AlterLogin(alter) => login::alter(session, alter),
         Statement::DropLogin(name) => login::drop(session, &name.node.text),

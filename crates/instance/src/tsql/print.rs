@@ -17,8 +17,8 @@ use windlass_tsql::option::OptionWord;
 use windlass_tsql::span::Spanned;
 
 use crate::operation::{
-    BackupOptions, CompressionChoice, DeviceName, LogChoice, MediaOptions, RestoreKind,
-    RestoreOptions, StopAt, VerifyOptions, WantedMark,
+    BackupOptions, CompressionChoice, CredentialChoice, DeviceName, LogChoice, MediaOptions,
+    RestoreKind, RestoreOptions, StopAt, StoreOptions, VerifyOptions, WantedMark,
 };
 
 /// Prints a backup as a BACKUP statement.
@@ -62,6 +62,8 @@ pub fn verify(options: &VerifyOptions) -> String {
     let rest = [
         number(media.position).map(|value| O::Valued(W::File, value)),
         text(media.media_name.as_ref()).map(|value| O::Valued(W::MediaName, value)),
+        credential(&media.store).map(O::Credential),
+        text(media.store.json.as_ref()).map(|value| O::Valued(W::RestoreOptions, value)),
         media.needs_checksums.then_some(O::Flag(W::Checksum)),
         (options.on_damage == OnDamage::Stop).then_some(O::Flag(W::StopOnError)),
         options.is_without_key.then_some(O::Flag(W::WithoutKey)),
@@ -151,6 +153,8 @@ fn backup_options(options: &BackupOptions) -> Vec<Spanned<BackupOption>> {
             .map(|date| O::Valued(W::ExpireDate, Value::national(date.to_string()))),
         number(options.retain_days).map(|value| O::Valued(W::RetainDays, value)),
         text(options.sign_with.as_ref()).map(|value| O::Valued(W::SignWith, value)),
+        credential(&options.store).map(O::Credential),
+        text(options.store.json.as_ref()).map(|value| O::Valued(W::BackupOptions, value)),
         number(options.block_bytes).map(|value| O::Valued(W::BlockSize, value)),
         number(options.buffer_count).map(|value| O::Valued(W::BufferCount, value)),
         number(options.transfer_bytes).map(|value| O::Valued(W::MaxTransferSize, value)),
@@ -189,6 +193,8 @@ fn restore_options(options: &RestoreOptions) -> Vec<RestoreOption> {
         media.needs_checksums.then_some(O::Flag(W::Checksum)),
         (options.on_damage == OnDamage::Continue).then_some(O::Flag(W::ContinueAfterError)),
         text(media.media_name.as_ref()).map(|value| O::Valued(W::MediaName, value)),
+        credential(&media.store).map(O::Credential),
+        text(media.store.json.as_ref()).map(|value| O::Valued(W::RestoreOptions, value)),
         number(media.block_bytes).map(|value| O::Valued(W::BlockSize, value)),
         number(options.buffer_count).map(|value| O::Valued(W::BufferCount, value)),
         number(options.transfer_bytes).map(|value| O::Valued(W::MaxTransferSize, value)),
@@ -233,6 +239,15 @@ fn signers(files: &[String]) -> impl Iterator<Item = RestoreOption> {
 
 fn number(number: Option<i64>) -> Option<Value> {
     number.map(Value::Number)
+}
+
+/// `CREDENTIAL [= name]`
+fn credential(store: &StoreOptions) -> Option<Option<ast::Credential>> {
+    match &store.credential {
+        CredentialChoice::Any => None,
+        CredentialChoice::Matching => Some(None),
+        CredentialChoice::Named(name) => Some(Some(ast::Credential::Value(Value::national(name)))),
+    }
 }
 
 fn text(text: Option<&String>) -> Option<Value> {
@@ -293,6 +308,10 @@ mod tests {
             media_name: Some("m".to_owned()),
             block_bytes: None,
             needs_checksums: true,
+            store: StoreOptions {
+                credential: CredentialChoice::Named("it's".to_owned()),
+                json: Some(r#"{"s3":{"region":"r"}}"#.to_owned()),
+            },
         }
     }
 
@@ -328,6 +347,7 @@ mod tests {
             max_rate: Some(50),
             max_write_rate: Some(60),
             stats: Some(20),
+            store: media().store,
             ..BackupOptions::default()
         };
         let differential = BackupOptions {

@@ -4,7 +4,7 @@
 //! On a desktop the names of the groups are left of the bars, on a phone above them.
 
 use super::axis::Axis;
-use super::canvas::{Anchor, Area, Canvas, Label, Point, Role};
+use super::canvas::{Anchor, Area, Canvas, Role};
 use super::measure::wrap;
 use super::{series_class, with_marks};
 use crate::model::{BarGroup, Bars, Mark, Spread};

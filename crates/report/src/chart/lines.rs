@@ -2,10 +2,9 @@
 //! table below has all values.
 
 use super::axis::Axis;
-use super::canvas::{Anchor, Canvas, Label, Point, Role};
-use super::measure::wrap;
+use super::canvas::{Anchor, Canvas, Point, Role};
 use super::{series_class, with_marks};
-use crate::model::{Lines, Mark};
+use crate::model::Lines;
 use crate::number::number;
 
 const PLOT: f64 = 250.0;

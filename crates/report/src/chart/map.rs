@@ -1,7 +1,7 @@
 //! What lies where in a file: the file from left to right and from top to bottom, like a text, with the
 //! offset at the beginning of each line.
 
-use super::canvas::{Anchor, Area, Canvas, Label, Point, Role};
+use super::canvas::{Anchor, Area, Canvas, Role};
 use crate::model::Map;
 use crate::number::number;
 

@@ -1,7 +1,7 @@
 //! How the stages of runs spent their time: for each stage a bar over the run's whole time, divided
 //! into work, waiting for the previous stage, and waiting for the next one.
 
-use super::canvas::{Anchor, Area, Canvas, Label, Point, Role};
+use super::canvas::{Anchor, Area, Canvas, Role};
 use super::measure::wrap;
 use crate::model::{StageBars, StageShares};
 use crate::number::number;

@@ -7,7 +7,7 @@
 //! On a desktop the subjects are left of
 //! their rows, on a phone above them.
 
-use super::canvas::{Anchor, Area, Canvas, Label, Point, Role};
+use super::canvas::{Anchor, Area, Canvas, Role};
 use super::measure::wrap;
 use super::series_class;
 use super::time_axis::TimeAxis;

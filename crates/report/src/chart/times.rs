@@ -2,8 +2,7 @@
 //! values.
 
 use super::axis::Axis;
-use super::canvas::{Anchor, Canvas, Label, Point, Role};
-use super::measure::wrap;
+use super::canvas::{Anchor, Canvas, Point, Role};
 use super::time_axis::TimeAxis;
 use super::{series_class, with_marks};
 use crate::number::number;

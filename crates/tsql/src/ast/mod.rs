@@ -7,6 +7,7 @@
 //! Invariant: comparing two trees ignores positions, see [`Spanned`].
 
 mod backup;
+mod credential;
 mod database;
 mod expression;
 mod flow;
@@ -19,6 +20,7 @@ mod security;
 mod value;
 
 pub use backup::*;
+pub use credential::*;
 pub use database::*;
 pub use expression::*;
 pub use flow::*;
@@ -58,6 +60,9 @@ pub enum Statement {
     BackupCertificate(Box<BackupCertificate>),
     /// `DROP CERTIFICATE name`
     DropCertificate(Spanned<Identifier>),
+    SetCredential(Box<SetCredential>),
+    /// `DROP CREDENTIAL name`
+    DropCredential(Spanned<Identifier>),
     CreateLogin(Box<CreateLogin>),
     AlterLogin(Box<AlterLogin>),
     /// `DROP LOGIN name`

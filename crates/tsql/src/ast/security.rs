@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 use super::Identifier;
 use crate::span::Spanned;
 
-/// A password in source form; wiped when dropped. `Debug` does not show it; only the printer does.
+/// A password or another secret in source form; wiped when dropped. `Debug` does not show it; only the printer does.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 

@@ -129,7 +129,7 @@ pub const BACKUP: &[OptionRow] = &[
     row(W::NoCompression, A::None, BACKUP_ANY, &[W::Compression, W::Level], "Stores the backup uncompressed."),
     row(W::Encryption, A::Encryption, BACKUP_ANY, &[W::NoEncryption], "Encrypts the backup with a key that the named certificate or asymmetric key protects."),
     row(W::NoEncryption, A::None, BACKUP_ANY, &[W::Encryption], "Stores the backup unencrypted."),
-    row(W::Credential, A::Credential, BACKUP_ANY, &[], "Names the credential for URL devices.").not_yet(URL),
+    row(W::Credential, A::Credential, BACKUP_ANY, &[], "Names the credential for URL devices; without a name, one must match each URL."),
     row(W::FileSnapshot, A::None, BACKUP_ANY, &[], "Takes snapshots of database files that are Azure blobs.").never(NO_SNAPSHOTS),
     row(W::MetadataOnly, A::None, BACKUP_ANY, &[], "Writes only the metadata of a snapshot that was taken while the databases were suspended.").never(NO_SNAPSHOTS),
     row(W::Snapshot, A::None, BACKUP_ANY, &[], "The older spelling of METADATA_ONLY.").never(NO_SNAPSHOTS),
@@ -160,7 +160,7 @@ pub const BACKUP: &[OptionRow] = &[
     row(W::NoRewind, A::None, BACKUP_ANY, &[W::Rewind, W::Unload], "Keeps the tape open.").no_effect(),
     row(W::Unload, A::None, BACKUP_ANY, &[W::NoUnload, W::NoRewind], "Unloads the tape.").no_effect(),
     row(W::NoUnload, A::None, BACKUP_ANY, &[W::Unload], "Leaves the tape loaded.").no_effect(),
-    row(W::BackupOptions, A::Value, BACKUP_ANY, &[], "Passes options as JSON to an S3-compatible store.").not_yet(URL),
+    row(W::BackupOptions, A::Value, BACKUP_ANY, &[], "Passes options as JSON to an S3-compatible store."),
     row(W::NoRecovery, A::None, BACKUP_LOG, &[W::Standby, W::Differential], "Backs up the tail of the log and leaves the database restoring."),
     row(W::Standby, A::Value, BACKUP_LOG, &[W::NoRecovery, W::Differential], "Backs up the tail of the log and leaves the database read-only, with an undo file.").not_yet(STANDBY),
     row(W::NoTruncate, A::None, BACKUP_LOG, &[W::Differential], "Backs up the log of a damaged database and does not truncate it."),
@@ -188,7 +188,7 @@ pub const RESTORE: &[OptionRow] = &[
     row(W::Replace, A::None, RESTORE_ONE, &[], "Overwrites an existing database or file although it does not belong to the backup."),
     row(W::Restart, A::None, RESTORE_ONE, &[], "Continues a restore that was interrupted."),
     row(W::RestrictedUser, A::None, RESTORE_ONE, &[], "Lets only owners and administrators into the restored database.").never(NO_USERS),
-    row(W::Credential, A::Credential, RESTORE_ANY, &[], "Names the credential for URL devices.").not_yet(URL),
+    row(W::Credential, A::Credential, RESTORE_MEDIA, &[], "Names the credential for URL devices; without a name, one must match each URL."),
     row(W::File, A::Number, RESTORE_SETS, &[], "Picks the backup set on the media by its position, 1 unless given.").within(range::POSITION),
     row(W::Password, A::Value, RESTORE_SETS, &[], "The password of the backup set.").never(NO_PASSWORDS),
     row(W::MediaPassword, A::Value, RESTORE_MEDIA, &[], "The password of the media set.").never(NO_PASSWORDS),
@@ -215,7 +215,7 @@ pub const RESTORE: &[OptionRow] = &[
     row(W::MetadataOnly, A::None, RESTORE_AND_VERIFY, &[], "Restores from the metadata of a snapshot whose files are already in place.").never(NO_SNAPSHOTS),
     row(W::Snapshot, A::None, RESTORE_AND_VERIFY, &[], "The older spelling of METADATA_ONLY.").never(NO_SNAPSHOTS),
     row(W::DbName, A::DatabaseName, RESTORE_AND_VERIFY, &[], "Picks one database of a snapshot backup of several.").never(NO_SNAPSHOTS),
-    row(W::RestoreOptions, A::Value, RESTORE_ANY, &[], "Passes options as JSON to an S3-compatible store.").not_yet(URL),
+    row(W::RestoreOptions, A::Value, RESTORE_MEDIA, &[], "Passes options as JSON to an S3-compatible store."),
     row(W::StopAt, A::Value, RESTORE_ONE, &[W::StopAtMark, W::StopBeforeMark], "Restores to a point in time, or to an LSN."),
     row(W::StopAtMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopBeforeMark], "Restores to a marked transaction or an LSN; the transaction is included."),
     row(W::StopBeforeMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopAtMark], "Restores to a marked transaction or an LSN; the transaction is left out."),
@@ -280,7 +280,6 @@ impl OptionRow {
     }
 }
 
-const URL: &str = "The key of a URL comes from the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; docs/object-storage.md has the rest.";
 const STANDBY: &str = "Use NORECOVERY; RESTORE ... WITH STANDBY lets a restored copy be read.";
 const ONE_FILEGROUP: &str = "A SQLite database has one file and one filegroup.";
 const NO_PASSWORDS: &str =

@@ -58,7 +58,7 @@ impl Parser<'_> {
         let what = format!("{} {object}", self.text_at(0)).to_ascii_uppercase();
         match object.as_str() {
             "FUNCTION" => Err(self.not_supported(&what, "Write a procedure with an OUTPUT parameter instead.")),
-            "USER" | "ROLE" | "CREDENTIAL" | "SCHEMA" => Err(self.not_supported(
+            "USER" | "ROLE" | "SCHEMA" => Err(self.not_supported(
                 &what,
                 "There are logins and server roles (CREATE LOGIN, ALTER SERVER ROLE r ADD MEMBER login), and nothing \
                  of the kind in a database.",

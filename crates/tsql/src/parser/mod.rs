@@ -13,6 +13,7 @@
 mod backup;
 mod change;
 mod condition;
+mod credential;
 mod cursor;
 mod database;
 mod execute;
@@ -108,6 +109,8 @@ impl Parser<'_> {
             "CREATE" if self.is_word_at(1, "DATABASE") => self.create_database(),
             "CREATE" if self.is_word_at(1, "MASTER") => self.create_master_key(),
             "CREATE" if self.is_word_at(1, "CERTIFICATE") => self.create_certificate(),
+            "CREATE" | "ALTER" if self.is_word_at(1, "CREDENTIAL") => self.set_credential(),
+            "DROP" if self.is_word_at(1, "CREDENTIAL") => self.drop_credential(),
             "CREATE" if self.is_word_at(1, "LOGIN") => self.create_login(),
             "ALTER" if self.is_word_at(1, "LOGIN") => self.alter_login(),
             "DROP" if self.is_word_at(1, "LOGIN") => self.drop_login(),

@@ -7,6 +7,7 @@
 //! * The text nests no deeper than the parsed one, so it can be parsed again.
 
 mod backup;
+mod credential;
 mod database;
 mod expression;
 mod flow;
@@ -42,6 +43,8 @@ impl Display for Statement {
             Self::CreateCertificate(statement) => statement.fmt(f),
             Self::BackupCertificate(statement) => statement.fmt(f),
             Self::DropCertificate(name) => write!(f, "DROP CERTIFICATE {}", name.node),
+            Self::SetCredential(statement) => statement.fmt(f),
+            Self::DropCredential(name) => write!(f, "DROP CREDENTIAL {}", name.node),
             Self::CreateLogin(statement) => statement.fmt(f),
             Self::AlterLogin(statement) => statement.fmt(f),
             Self::DropLogin(name) => write!(f, "DROP LOGIN {}", name.node),

@@ -250,12 +250,22 @@ fn keys_and_certificates() {
         "BACKUP CERTIFICATE c TO FILE = 'a' WITH PRIVATE KEY (FILE = 'b', ENCRYPTION BY PASSWORD = 'p')",
         "BACKUP CERTIFICATE c TO FILE = 'a' WITH FORMAT = 'PFX', PRIVATE KEY (ENCRYPTION BY PASSWORD = 'p')",
         "DROP CERTIFICATE c",
+        "CREATE CREDENTIAL [s3://h:9000/b/f] WITH IDENTITY = 'S3 Access Key', SECRET = 'p:q''r'",
+        "ALTER CREDENTIAL c WITH IDENTITY = 'i', SECRET = N'p\u{e9}'",
+        "CREATE CREDENTIAL c WITH IDENTITY = 'i'",
+        "DROP CREDENTIAL [s3://h/b]",
     ] {
         let parsed = only(statement);
         assert_eq!(parsed.to_string(), statement);
         assert!(!format!("{parsed:?}").contains("\"p"), "{parsed:?}");
     }
     for refused in [
+        "CREATE CREDENTIAL c",
+        "CREATE CREDENTIAL c WITH SECRET = 'p'",
+        "CREATE CREDENTIAL c WITH IDENTITY = 'i', SECRET 'p'",
+        "CREATE CREDENTIAL c WITH IDENTITY = 'i' FOR CRYPTOGRAPHIC PROVIDER p",
+        "ALTER CREDENTIAL c",
+        "DROP CREDENTIAL",
         "CREATE MASTER KEY",
         "CREATE CERTIFICATE c",
         "CREATE CERTIFICATE c ENCRYPTION BY PASSWORD = 'p' WITH SUBJECT = 's'",

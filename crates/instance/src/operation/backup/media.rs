@@ -10,7 +10,9 @@ use windlass_pipeline::{MediaRequest, MediaSet, Overwrite};
 
 use super::{BackupOptions, Settled};
 use crate::names::absolute;
+use crate::operation::device::Store;
 use crate::operation::resolve;
+use crate::operation::store::Use;
 use crate::tag::Tags;
 use crate::{Failure, Session, Sink, overwriting};
 
@@ -39,13 +41,20 @@ pub(super) fn choose(
         moment: Some(Moment::now().0),
         ..session.instance.tags()
     };
-    let devices = resolve(session, &options.devices, &tags)?;
+    options
+        .store
+        .check_devices(session, &options.devices, Use::Backup)?;
+    let store = Store {
+        credential: options.store.credential.clone(),
+        settings: options.store.settings(Use::Backup)?,
+    };
+    let devices = resolve(session, &options.devices, &tags, &store)?;
     if options.mirrors.len() > MIRRORS_MAX {
         return Err(table::too_many_mirrors(MIRRORS_MAX).into());
     }
     let mut mirrors = Vec::new();
     for mirror in &options.mirrors {
-        let mirror = resolve(session, mirror, &tags)?;
+        let mirror = resolve(session, mirror, &tags, &store)?;
         if mirror.len() != devices.len() {
             return Err(table::mirror_counts_differ().into());
         }

@@ -32,7 +32,7 @@ use windlass_source::{Content, Depth, Opened, Snapshot, SourceDatabase};
 
 use crate::event_log::Entry;
 use crate::operation::observer::Watch;
-use crate::operation::{history, integrity, signing, timing, trace};
+use crate::operation::{device, history, integrity, signing, timing, trace};
 use crate::{Completed, Failure, Instance, Rehearsal, Session, Sink};
 pub use base::MissingBase;
 pub(super) use emptied::earlier;
@@ -97,7 +97,8 @@ pub(crate) fn run(
     let mut attempt = || {
         let defaults = session.instance.backup_defaults();
         let defaults = defaults?;
-        let settled = settle(options, defaults)?;
+        let writes_objects = device::has_url(session, &options.devices)?;
+        let settled = settle(options, defaults, writes_objects)?;
         let record = session.backed_up(database)?;
         let subject = Subject {
             database: &record.name,

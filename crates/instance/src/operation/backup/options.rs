@@ -17,7 +17,7 @@ use super::base::MissingBase;
 use super::writers::CopyChoice;
 use crate::Failure;
 use crate::instance::BackupDefaults;
-use crate::operation::{DeviceName, number};
+use crate::operation::{DeviceName, StoreOptions, number};
 
 const NAME_CHARACTERS_MAX: usize = 128;
 const DESCRIPTION_CHARACTERS_MAX: usize = 255;
@@ -33,6 +33,8 @@ pub struct BackupOptions {
     pub written_before: Vec<PathBuf>,
     /// Mirrors, each with as many devices.
     pub mirrors: Vec<Vec<DeviceName>>,
+    /// How the stores of URLs are reached.
+    pub store: StoreOptions,
     /// What happens to existing sets on the media.
     pub overwrite: Overwrite,
     /// Whether expiry dates and media names are ignored when sets are overwritten.
@@ -145,6 +147,7 @@ impl Default for BackupOptions {
             devices: Vec::new(),
             written_before: Vec::new(),
             mirrors: Vec::new(),
+            store: StoreOptions::default(),
             overwrite: Overwrite::Append,
             skips_checks: false,
             media_name: None,
@@ -224,6 +227,7 @@ pub(super) struct Settled {
 pub(super) fn settle(
     options: &BackupOptions,
     defaults: BackupDefaults,
+    writes_objects: bool,
 ) -> Result<Settled, Failure> {
     check_texts(options)?;
     check_log(options)?;
@@ -256,7 +260,7 @@ pub(super) fn settle(
         block_bytes: number::block_bytes(options.block_bytes)?,
         tuning: Tuning {
             buffer_count: number::within(range::BUFFER_COUNT, options.buffer_count)?,
-            transfer_bytes: match options.devices.iter().any(is_object) {
+            transfer_bytes: match writes_objects {
                 true => number::within(range::PART_BYTES, options.transfer_bytes)?,
                 false => number::transfer_bytes(options.transfer_bytes)?,
             },
@@ -290,10 +294,6 @@ fn check_log(options: &BackupOptions) -> Result<(), Failure> {
         Some((_, option)) => Err(table::option_not_supported(option).into()),
         None => Ok(()),
     }
-}
-
-fn is_object(device: &DeviceName) -> bool {
-    matches!(device, DeviceName::Url(_))
 }
 
 fn expires(options: &BackupOptions, defaults: BackupDefaults) -> Result<Option<Moment>, Failure> {
@@ -357,7 +357,7 @@ mod tests {
             checksum: true,
             retain_days: 7,
         };
-        let open = settle(&BackupOptions::default(), defaults).expect("options");
+        let open = settle(&BackupOptions::default(), defaults, false).expect("options");
         assert_eq!(open.compression, Compression::MS_XPRESS);
         assert!(open.checksum && open.expires.is_some());
         let said = BackupOptions {
@@ -366,7 +366,7 @@ mod tests {
             retain_days: Some(0),
             ..BackupOptions::default()
         };
-        let said = settle(&said, defaults).expect("options");
+        let said = settle(&said, defaults, false).expect("options");
         assert_eq!(said.compression, Compression::NONE);
         assert!(!said.checksum && said.expires.is_none());
     }

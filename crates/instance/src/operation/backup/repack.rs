@@ -20,7 +20,7 @@ use crate::event_log::Entry;
 use crate::names::absolute;
 use crate::operation::media::MediaOptions;
 use crate::operation::observer::Watch;
-use crate::operation::{DeviceName, resolve, signing, sql_server, timing};
+use crate::operation::{DeviceName, Store, device, resolve, signing, sql_server, timing};
 use crate::tag::Tags;
 use crate::{Completed, Failure, Session, Sink};
 
@@ -56,9 +56,13 @@ fn attempt(
     sink: &mut dyn Sink,
 ) -> Result<Vec<BackupReport>, Failure> {
     let defaults = session.instance.backup_defaults()?;
-    let settled = settle(options, defaults)?;
+    let settled = settle(
+        options,
+        defaults,
+        device::has_url(session, &options.devices)?,
+    )?;
     let tags: Tags = session.instance.tags();
-    let sources = resolve(session, from, &tags)?;
+    let sources = resolve(session, from, &tags, &Store::default())?;
     let sources: Vec<PathBuf> = sources
         .iter()
         .filter_map(|device| device.file().map(Path::to_owned))

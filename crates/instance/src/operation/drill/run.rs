@@ -162,7 +162,7 @@ fn plan(
         [] => of_history(session, database)?,
         media => {
             let tags = session.instance.tags();
-            device::resolve_several(session, media, &tags)?
+            device::resolve_several(session, media, &tags, &device::Store::default())?
         }
     };
     let request = NewestRequest {
@@ -194,6 +194,7 @@ fn of_history(session: &Session, database: &str) -> Result<Vec<DeviceAddress>, F
                 session,
                 &named,
                 &session.instance.tags(),
+                &device::Store::default(),
             )?);
         }
     }

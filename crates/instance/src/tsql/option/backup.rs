@@ -12,7 +12,7 @@ use windlass_tsql::ast::{
 use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
 use windlass_tsql::span::Spanned;
 
-use super::{check, devices, file, filled_text, invalid, number, stats, text, unused};
+use super::{check, credential, devices, file, filled_text, invalid, number, stats, text, unused};
 use crate::operation::{BackupOptions, CompressionChoice, LogChoice};
 use crate::{Environment, Failure};
 
@@ -120,6 +120,12 @@ fn apply_value(
         }
         O::Valued(W::SignWith, value) => options.sign_with = Some(file(word, value, environment)?),
         O::Stats(value) => options.stats = Some(stats(value.as_ref(), environment)?),
+        O::Credential(written) => {
+            options.store.credential = credential(written.as_ref(), environment)?
+        }
+        O::Valued(W::BackupOptions, value) => {
+            options.store.json = Some(file(word, value, environment)?);
+        }
         _ => {
             let value = match option {
                 O::Valued(_, value) | O::ThreadCount(ThreadCount::Count(value)) => Some(value),

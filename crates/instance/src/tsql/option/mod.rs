@@ -11,11 +11,11 @@ pub(crate) use backup::read as read_backup;
 pub(crate) use restore::{read_media, read_restore, read_verify};
 
 use windlass_base::message::table;
-use windlass_tsql::ast::{Device, DeviceKind, Name, Value as Written};
+use windlass_tsql::ast::{Credential, Device, DeviceKind, Name, Value as Written};
 use windlass_tsql::option::{OptionRow, OptionWord, StatementKind, Support};
 use windlass_tsql::span::Spanned;
 
-use crate::operation::DeviceName;
+use crate::operation::{CredentialChoice, DeviceName};
 use crate::tsql::expression::{integer, text_of};
 use crate::{Environment, Failure, Value};
 
@@ -100,6 +100,20 @@ fn devices(
         });
     }
     Ok(devices)
+}
+
+/// `CREDENTIAL [= name]`
+fn credential(
+    written: Option<&Credential>,
+    environment: &mut dyn Environment,
+) -> Result<CredentialChoice, Failure> {
+    Ok(match written {
+        None => CredentialChoice::Matching,
+        Some(Credential::Identifier(name)) => CredentialChoice::Named(name.text.clone()),
+        Some(Credential::Value(value)) => {
+            CredentialChoice::Named(file(OptionWord::Credential, value, environment)?)
+        }
+    })
 }
 
 fn invalid(word: OptionWord) -> Failure {

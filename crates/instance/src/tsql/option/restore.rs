@@ -7,9 +7,9 @@ use windlass_source::Recovery;
 use windlass_tsql::ast::{RestoreOption, RestoreSource, RestoreStatement, StopMark};
 use windlass_tsql::option::{OptionWord, RESTORE, StatementKind};
 
-use super::{check, devices, file, invalid, number, stats, text, unused};
+use super::{check, credential, devices, file, invalid, number, stats, text, unused};
 use crate::operation::{
-    MediaOptions, RestoreKind, RestoreOptions, StopAt, VerifyOptions, WantedMark,
+    MediaOptions, RestoreKind, RestoreOptions, StopAt, StoreOptions, VerifyOptions, WantedMark,
 };
 use crate::{Environment, Failure};
 
@@ -134,6 +134,9 @@ fn apply(
         O::Flag(W::StopOnError) => said.on_damage = Some(OnDamage::Stop),
         O::Flag(W::ContinueAfterError) => said.on_damage = Some(OnDamage::Continue),
         O::Stats(value) => options.stats = Some(stats(value.as_ref(), environment)?),
+        O::Credential(_) | O::Valued(W::RestoreOptions, _) => {
+            of_store(option, &mut options.media.store, environment)?;
+        }
         O::Flag(W::LoadHistory) => said.loads_history = true,
         O::Flag(W::WithoutKey) => said.is_without_key = true,
         O::Flag(W::AsIs) => options.is_as_is = true,
@@ -157,6 +160,24 @@ fn apply(
                 Marked::Lsn(lsn) => StopAt::BeforeLsn(lsn),
                 Marked::Named(mark) => StopAt::BeforeMark(mark),
             };
+        }
+        other => return unused(other.word(), RESTORE),
+    }
+    Ok(())
+}
+
+/// Applies an option for the stores of URLs.
+fn of_store(
+    option: &RestoreOption,
+    store: &mut StoreOptions,
+    environment: &mut dyn Environment,
+) -> Result<(), Failure> {
+    match option {
+        RestoreOption::Credential(written) => {
+            store.credential = credential(written.as_ref(), environment)?;
+        }
+        RestoreOption::Valued(word, value) => {
+            store.json = Some(file(*word, value, environment)?);
         }
         other => return unused(other.word(), RESTORE),
     }

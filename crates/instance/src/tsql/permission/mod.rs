@@ -79,6 +79,8 @@ pub(crate) fn needs(statement: &Statement, scene: &Scene<'_>) -> Vec<Need> {
         | Statement::CreateCertificate(_)
         | Statement::BackupCertificate(_)
         | Statement::DropCertificate(_)
+        | Statement::SetCredential(_)
+        | Statement::DropCredential(_)
         | Statement::CreateLogin(_)
         | Statement::AlterServerConfiguration(_) => server(),
         Statement::AlterLogin(alter) => of_alter_login(alter, scene),

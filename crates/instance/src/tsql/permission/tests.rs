@@ -61,6 +61,9 @@ fn statements_about_databases_and_the_server() {
             ("CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'x'", &[Server]),
             ("DROP MASTER KEY", &[Server]),
             ("CREATE CERTIFICATE c WITH SUBJECT = 'x'", &[Server]),
+            ("CREATE CREDENTIAL c WITH IDENTITY = 'x'", &[Server]),
+            ("ALTER CREDENTIAL c WITH IDENTITY = 'x'", &[Server]),
+            ("DROP CREDENTIAL c", &[Server]),
             ("BACKUP CERTIFICATE c TO FILE = 'D:\\c'", &[Server]),
             ("DROP CERTIFICATE c", &[Server]),
             (

@@ -9,18 +9,19 @@ use crate::{Failure, Session};
 
 const NAME_CHARACTERS_MAX: usize = 128;
 
-/// `sp_addumpdevice 'disk', 'logical', 'path'`
+/// `sp_addumpdevice 'disk', 'logical', 'path'`, or `'url', 'logical', 's3://...'`: an extension
 pub(super) fn add(session: &mut Session, arguments: &Arguments<'_>) -> Result<(), Failure> {
     let device_type = arguments.required("@devtype")?;
     let name = arguments.required("@logicalname")?;
     let physical_name = arguments.required("@physicalname")?;
-    match device_type.to_ascii_lowercase().as_str() {
-        "disk" => {}
+    let is_url = match device_type.to_ascii_lowercase().as_str() {
+        "disk" => false,
+        "url" => true,
         "tape" => {
             return Err(table::tape_device_not_supported().into());
         }
         _ => return Err(table::device_type_unknown(&device_type).into()),
-    }
+    };
     if name.is_empty() || name.chars().count() > NAME_CHARACTERS_MAX {
         return Err(table::invalid_parameter("@logicalname").into());
     }
@@ -29,8 +30,15 @@ pub(super) fn add(session: &mut Session, arguments: &Arguments<'_>) -> Result<()
             return Err(table::device_argument_not_supported(ignored).into());
         }
     }
-    // Reports an invalid path now rather than at the first backup.
-    session.instance.drives().disk_device(&physical_name)?;
+    // Reports an invalid path or URL now rather than at the first backup.
+    match is_url {
+        true => {
+            crate::operation::check_url(session, &physical_name)?;
+        }
+        false => {
+            session.instance.drives().disk_device(&physical_name)?;
+        }
+    }
     let device = BackupDevice {
         name,
         physical_name,

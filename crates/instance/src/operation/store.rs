@@ -1,0 +1,201 @@
+//! What a statement says about the stores of its URLs: the credential, and options in JSON.
+
+use serde_json::Value as Json;
+use windlass_base::message::table;
+use windlass_device::{ObjectSettings, PartChecksum};
+
+use super::credential::CredentialChoice;
+use super::{DeviceName, device};
+use crate::{Failure, Session};
+
+/// Tags that a store takes of an object, and their lengths.
+const TAGS_MAX: usize = 10;
+const TAG_NAME_CHARACTERS_MAX: usize = 128;
+const TAG_VALUE_CHARACTERS_MAX: usize = 256;
+
+/// What is implemented of `BACKUP_OPTIONS`.
+const OF_BACKUPS: &str = "region, storage_class, tags and checksum";
+
+/// What is said about the stores of URLs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoreOptions {
+    pub credential: CredentialChoice,
+    /// `BACKUP_OPTIONS` or `RESTORE_OPTIONS`: `{"s3": {"region": "eu-central-1"}}`
+    pub json: Option<String>,
+}
+
+/// Whose options they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Backup,
+    Restore,
+}
+
+impl Use {
+    fn option(self) -> &'static str {
+        match self {
+            Self::Backup => "BACKUP_OPTIONS",
+            Self::Restore => "RESTORE_OPTIONS",
+        }
+    }
+}
+
+impl StoreOptions {
+    /// Refuses what would do nothing: no device is a URL.
+    pub(super) fn check_devices(
+        &self,
+        session: &Session,
+        devices: &[DeviceName],
+        used: Use,
+    ) -> Result<(), Failure> {
+        let given = match (&self.credential, &self.json) {
+            (_, Some(_)) => used.option(),
+            (CredentialChoice::Any, None) => return Ok(()),
+            _ => "CREDENTIAL",
+        };
+        match device::has_url(session, devices)? {
+            true => Ok(()),
+            false => Err(table::option_of_urls(given).into()),
+        }
+    }
+
+    /// The options, checked.
+    pub(super) fn settings(&self, used: Use) -> Result<ObjectSettings, Failure> {
+        let Some(json) = &self.json else {
+            return Ok(ObjectSettings::default());
+        };
+        let read = read(json, used);
+        read.map_err(|why| table::store_options_invalid(used.option(), why).into())
+    }
+}
+
+fn read(json: &str, used: Use) -> Result<ObjectSettings, String> {
+    let example = r#"write {"s3": {"region": "eu-central-1"}}"#;
+    // The parser's own words would quote the text.
+    let parsed: Json =
+        serde_json::from_str(json).map_err(|_| format!("it is not JSON; {example}"))?;
+    let outer = parsed
+        .as_object()
+        .filter(|outer| outer.len() == 1)
+        .and_then(|outer| outer.get("s3"))
+        .and_then(Json::as_object);
+    let outer = outer.ok_or_else(|| format!("it has one object, 's3'; {example}"))?;
+    let mut settings = ObjectSettings::default();
+    for (name, value) in outer {
+        let text = || {
+            let text = value.as_str().filter(|text| is_word(text));
+            text.map(str::to_owned).ok_or_else(|| {
+                format!("'{name}' is a text of letters, digits, '-' and '_', at most 64")
+            })
+        };
+        match (name.as_str(), used) {
+            ("region", _) => settings.region = Some(text()?),
+            ("storage_class", Use::Backup) => settings.storage_class = Some(text()?),
+            ("checksum", Use::Backup) => settings.checksum = checksum(value)?,
+            ("tags", Use::Backup) => settings.tags = tags(value)?,
+            (_, Use::Backup) => {
+                return Err(format!(
+                    "'{}' is not implemented; {OF_BACKUPS} are",
+                    shown(name)
+                ));
+            }
+            (_, Use::Restore) => {
+                return Err(format!(
+                    "'{}' has no effect on a restore; region has",
+                    shown(name)
+                ));
+            }
+        }
+    }
+    Ok(settings)
+}
+
+/// A name that was written, for a message.
+fn shown(name: &str) -> String {
+    name.chars()
+        .take(64)
+        .flat_map(char::escape_default)
+        .collect()
+}
+
+/// It is sent in a header.
+fn is_word(text: &str) -> bool {
+    let letters = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    (1..=64).contains(&text.len()) && text.chars().all(letters)
+}
+
+fn checksum(value: &Json) -> Result<Option<PartChecksum>, String> {
+    match value.as_str() {
+        Some("crc64nvme") => Ok(Some(PartChecksum::Crc64Nvme)),
+        Some("sha256") => Ok(Some(PartChecksum::Sha256)),
+        Some("none") => Ok(None),
+        _ => Err("'checksum' is 'crc64nvme', 'sha256' or 'none'".to_owned()),
+    }
+}
+
+fn tags(value: &Json) -> Result<Vec<(String, String)>, String> {
+    let refused = || {
+        format!(
+            "'tags' is an object of at most {TAGS_MAX} texts, with names of 1 to {TAG_NAME_CHARACTERS_MAX} characters \
+             and values of up to {TAG_VALUE_CHARACTERS_MAX}"
+        )
+    };
+    let tags = value.as_object().filter(|tags| tags.len() <= TAGS_MAX);
+    let tags = tags.ok_or_else(refused)?.iter();
+    tags.map(|(name, value)| {
+        let length = name.chars().count();
+        let value = value.as_str().filter(|value| {
+            (1..=TAG_NAME_CHARACTERS_MAX).contains(&length)
+                && value.chars().count() <= TAG_VALUE_CHARACTERS_MAX
+                && !value.chars().chain(name.chars()).any(char::is_control)
+        });
+        Ok((name.clone(), value.ok_or_else(refused)?.to_owned()))
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_used_or_refused() {
+        let said = r#"{"s3": {"region": "r-1", "storage_class": "STANDARD_IA", "checksum": "sha256", "tags": {"a": "1"}}}"#;
+        let read_as = |json: &str, used| {
+            let options = StoreOptions {
+                json: Some(json.to_owned()),
+                ..StoreOptions::default()
+            };
+            options.settings(used)
+        };
+        let found = read_as(said, Use::Backup).unwrap();
+        let expected = ObjectSettings {
+            region: Some("r-1".to_owned()),
+            storage_class: Some("STANDARD_IA".to_owned()),
+            tags: vec![("a".to_owned(), "1".to_owned())],
+            checksum: Some(PartChecksum::Sha256),
+        };
+        assert_eq!(found, expected);
+        let restored = read_as(r#"{"s3":{"region":"r-1"}}"#, Use::Restore).unwrap();
+        assert_eq!(restored.region.as_deref(), Some("r-1"));
+        for refused in [
+            "",
+            "[]",
+            "{}",
+            r#"{"s3": 1}"#,
+            r#"{"azure": {}}"#,
+            r#"{"s3": {}, "gs": {}}"#,
+            r#"{"s3": {"region": 1}}"#,
+            r#"{"s3": {"region": "a\r\nb"}}"#,
+            r#"{"s3": {"object_lock": {"mode": "COMPLIANCE", "days": 3}}}"#,
+            r#"{"s3": {"concurrency": 3}}"#,
+            r#"{"s3": {"checksum": "md5"}}"#,
+            r#"{"s3": {"tags": ["a"]}}"#,
+            r#"{"s3": {"tags": {"": "a"}}}"#,
+            r#"{"s3": {"tags": {"a": 1}}}"#,
+        ] {
+            assert!(read_as(refused, Use::Backup).is_err(), "{refused}");
+        }
+        assert!(read_as(said, Use::Restore).is_err());
+    }
+}

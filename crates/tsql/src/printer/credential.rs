@@ -1,0 +1,18 @@
+//! Keys of object storage. Secrets are printed, because the text must be runnable: nobody logs it.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::security::quoted;
+use crate::ast::SetCredential;
+
+impl Display for SetCredential {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let verb = if self.is_change { "ALTER" } else { "CREATE" };
+        let (name, identity) = (&self.name.node, quoted(&self.identity));
+        write!(f, "{verb} CREDENTIAL {name} WITH IDENTITY = {identity}")?;
+        match &self.secret {
+            Some(secret) => write!(f, ", SECRET = {}", quoted(secret.text())),
+            None => Ok(()),
+        }
+    }
+}
