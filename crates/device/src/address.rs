@@ -18,7 +18,7 @@ enum Storage {
     /// Discards what is written, but counts it: `DISK = 'NUL'`.
     Nul,
     /// `URL = 's3://...'`
-    Object(ObjectAddress),
+    Object(Box<ObjectAddress>),
 }
 
 /// A device as named in a statement.
@@ -57,7 +57,7 @@ impl DeviceAddress {
         settings: ObjectSettings,
     ) -> Self {
         Self {
-            storage: Storage::Object(ObjectAddress::new(url, access, settings)),
+            storage: Storage::Object(Box::new(ObjectAddress::new(url, access, settings))),
             name: name.into(),
             logical: None,
             reads_beside_writers: false,

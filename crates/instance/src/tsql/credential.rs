@@ -1,6 +1,6 @@
 //! `CREATE` and `ALTER CREDENTIAL`.
 
-use windlass_tsql::ast::SetCredential;
+use windlass_tsql::ast::{Secret, SetCredential};
 
 use crate::operation::CredentialOptions;
 use crate::{Failure, Session};
@@ -9,7 +9,7 @@ pub(super) fn set(session: &mut Session, set: &SetCredential) -> Result<(), Fail
     session.set_credential(&CredentialOptions {
         name: &set.name.node.text,
         identity: &set.identity,
-        secret: set.secret.as_ref().map(|secret| secret.text()),
+        secret: set.secret.as_ref().map(Secret::text),
         is_change: set.is_change,
     })
 }

@@ -62,7 +62,7 @@ pub fn verify(options: &VerifyOptions) -> String {
     let rest = [
         number(media.position).map(|value| O::Valued(W::File, value)),
         text(media.media_name.as_ref()).map(|value| O::Valued(W::MediaName, value)),
-        credential(&media.store).map(O::Credential),
+        credential(&media.store, O::Credential),
         text(media.store.json.as_ref()).map(|value| O::Valued(W::RestoreOptions, value)),
         media.needs_checksums.then_some(O::Flag(W::Checksum)),
         (options.on_damage == OnDamage::Stop).then_some(O::Flag(W::StopOnError)),
@@ -153,7 +153,7 @@ fn backup_options(options: &BackupOptions) -> Vec<Spanned<BackupOption>> {
             .map(|date| O::Valued(W::ExpireDate, Value::national(date.to_string()))),
         number(options.retain_days).map(|value| O::Valued(W::RetainDays, value)),
         text(options.sign_with.as_ref()).map(|value| O::Valued(W::SignWith, value)),
-        credential(&options.store).map(O::Credential),
+        credential(&options.store, O::Credential),
         text(options.store.json.as_ref()).map(|value| O::Valued(W::BackupOptions, value)),
         number(options.block_bytes).map(|value| O::Valued(W::BlockSize, value)),
         number(options.buffer_count).map(|value| O::Valued(W::BufferCount, value)),
@@ -193,7 +193,7 @@ fn restore_options(options: &RestoreOptions) -> Vec<RestoreOption> {
         media.needs_checksums.then_some(O::Flag(W::Checksum)),
         (options.on_damage == OnDamage::Continue).then_some(O::Flag(W::ContinueAfterError)),
         text(media.media_name.as_ref()).map(|value| O::Valued(W::MediaName, value)),
-        credential(&media.store).map(O::Credential),
+        credential(&media.store, O::Credential),
         text(media.store.json.as_ref()).map(|value| O::Valued(W::RestoreOptions, value)),
         number(media.block_bytes).map(|value| O::Valued(W::BlockSize, value)),
         number(options.buffer_count).map(|value| O::Valued(W::BufferCount, value)),
@@ -242,11 +242,14 @@ fn number(number: Option<i64>) -> Option<Value> {
 }
 
 /// `CREDENTIAL [= name]`
-fn credential(store: &StoreOptions) -> Option<Option<ast::Credential>> {
+fn credential<O>(store: &StoreOptions, option: impl Fn(Option<ast::Credential>) -> O) -> Option<O> {
     match &store.credential {
         CredentialChoice::Any => None,
-        CredentialChoice::Matching => Some(None),
-        CredentialChoice::Named(name) => Some(Some(ast::Credential::Value(Value::national(name)))),
+        CredentialChoice::Matching => Some(option(None)),
+        CredentialChoice::Named(name) => {
+            let named = ast::Credential::Value(Value::national(name));
+            Some(option(Some(named)))
+        }
     }
 }
 

@@ -121,7 +121,7 @@ fn apply_value(
         O::Valued(W::SignWith, value) => options.sign_with = Some(file(word, value, environment)?),
         O::Stats(value) => options.stats = Some(stats(value.as_ref(), environment)?),
         O::Credential(written) => {
-            options.store.credential = credential(written.as_ref(), environment)?
+            options.store.credential = credential(written.as_ref(), environment)?;
         }
         O::Valued(W::BackupOptions, value) => {
             options.store.json = Some(file(word, value, environment)?);
