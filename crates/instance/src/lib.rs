@@ -65,6 +65,7 @@ pub mod retention;
 pub mod scratch;
 mod serving;
 mod session;
+mod session_settings;
 mod session_values;
 mod sessions;
 mod source;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use windlass_base::message::table;
 use windlass_catalog::DatabaseState;
 
-use crate::session::Settings;
+use crate::session_settings::Settings;
 use crate::sessions::{InUse, Listed};
 use crate::{BatchEnd, Failure, Instance, Session, Sink, Value, tsql};
 

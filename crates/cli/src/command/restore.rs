@@ -282,6 +282,16 @@ impl Steps {
     }
 }
 
+/// The state that the backups are to lead to.
+fn aim(arguments: &RestoreArguments) -> Aim {
+    match (arguments.at, arguments.follow.is_some()) {
+        (None, _) => Aim::Newest,
+        // The spool goes on from there.
+        (Some(Point::Time(time_us)), true) => Aim::Before(time_us / 1000),
+        (Some(point), _) => Aim::At(point.stop()),
+    }
+}
+
 fn steps(
     session: &mut Session,
     arguments: &RestoreArguments,
@@ -297,12 +307,7 @@ fn steps(
         name,
         target: arguments.to.as_deref(),
         leaves_open: arguments.no_recovery,
-        aim: match (arguments.at, arguments.follow.is_some()) {
-            (None, _) => Aim::Newest,
-            // The spool goes on from there.
-            (Some(Point::Time(time_us)), true) => Aim::Before(time_us / 1000),
-            (Some(point), _) => Aim::At(point.stop()),
-        },
+        aim: aim(arguments),
     };
     let newest = reported(session.newest(&options.media, &request), console)?;
     for note in newest.notes {
