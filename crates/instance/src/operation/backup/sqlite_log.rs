@@ -1,13 +1,14 @@
 //! BACKUP LOG of a SQLite file: what its follower has spooled since the last one.
 //!
 //! The spool is cut at the newest commit: by the follower, if one runs, or else by one that runs for a moment and proves
-//! that nothing was missed since the last one. What cannot be proven is a gap, and a log backup ends before it. The log
+//! that nothing was missed since the last one. If it cannot be established that this is the newest commit, the backup
+//! fails, or says so if the spool has no room until it is backed up. What cannot be proven is a gap, and a log backup ends before it. The log
 //! behind a gap is backed up when a full or differential backup was made there, without which it could not be restored.
 
 use windlass_base::message::table;
 use windlass_base::{Lsn, time_text};
 use windlass_pipeline::MediaRequest;
-use windlass_source::sqlite::{LogOf, Slice, SpooledLog, SqliteLogSnapshot};
+use windlass_source::sqlite::{CutLog, LogOf, Slice, SpooledLog, SqliteLogSnapshot};
 
 use super::{BackupOperation, BackupOutcome, LogChoice};
 use crate::{Failure, Session, Sink};
@@ -34,7 +35,7 @@ impl BackupOperation<'_> {
             spool,
         };
         let cancel = self.session.cancel_flag();
-        let slices = match (log.cut(before.last_lsn, &cancel), choice) {
+        let CutLog { slices, lack } = match (log.cut(before.last_lsn, &cancel), choice) {
             (Err(_), LogChoice::NoTruncate) => log.as_it_is()?,
             (cut, _) => cut?,
         };
@@ -42,6 +43,7 @@ impl BackupOperation<'_> {
         let newest = self.session.earlier(&self.record)?.last_lsn;
         let (slice, dropped) = self.choose(slices, newest)?;
         let ended_by = slice.ended_by.clone();
+        let ended_us = slice.ended_us();
         let of = LogOf {
             name: self.record.name.clone(),
             logical_name: self.record.logical_name.clone(),
@@ -54,6 +56,9 @@ impl BackupOperation<'_> {
         if let Some((from_us, to_us, reason)) = ended_by {
             let (from, to) = (time_text(from_us), time_text(to_us));
             sink.message(table::log_ends_at_gap(&self.record.name, from, to, reason));
+        } else if let Some(reason) = lack {
+            let ended = time_text(ended_us);
+            sink.message(table::log_ends_early(&self.record.name, ended, reason));
         }
         Ok(outcome)
     }

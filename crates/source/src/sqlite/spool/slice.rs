@@ -53,6 +53,11 @@ impl Slice {
         lsn_of(self.end.time_us)
     }
 
+    /// When it ends, in microseconds since 1970.
+    pub fn ended_us(&self) -> u64 {
+        self.end.time_us
+    }
+
     /// The gap that it begins behind: two times, and a reason.
     pub fn gap(&self) -> Option<(u64, u64, &str)> {
         let gap = self.gap.as_ref()?;
