@@ -11,12 +11,22 @@ use crate::{Catalog, Error, Provenance};
 const DOING: &str = "looking up earlier backups";
 
 /// The latest of the earlier backups of a database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EarlierBackups {
     /// The highest LSN of a state.
     pub last_lsn: Lsn,
     /// The latest end, in seconds since 1970, UTC.
     pub finished: Option<i64>,
+    /// The LSNs of the states with which a chain can begin or go on: not of `COPY_ONLY` backups.
+    pub chain_lsns: Vec<Lsn>,
+}
+
+impl EarlierBackups {
+    /// Whether a chain leads to a state from `first` on, and not behind `last`.
+    pub fn lead_between(&self, first: Lsn, last: Option<Lsn>) -> bool {
+        let is_between = |lsn: &Lsn| *lsn >= first && last.is_none_or(|last| *lsn <= last);
+        self.chain_lsns.iter().any(is_between)
+    }
 }
 
 impl Catalog {
@@ -28,7 +38,7 @@ impl Catalog {
         let mut statement = self
             .connection()
             .prepare_cached(&format!(
-                "SELECT last_lsn, backup_finish_date, time_zone, \
+                "SELECT last_lsn, is_copy_only, backup_finish_date, time_zone, \
                  family_guid, database_guid, database_name, machine_name, {FIRST_PATH} \
                  FROM own_backupset AS backupset WHERE family_guid = ?1 AND is_discarded = 0"
             ))
@@ -43,6 +53,10 @@ impl Catalog {
             let finished: Option<Moment> = read(row, "backup_finish_date", "a date")?;
             let time_zone: Option<i32> = row.get("time_zone").doing(DOING)?;
             let finished = finished.map(|at| at.utc_seconds(time_zone.unwrap_or(0)));
+            let is_copy_only: Option<bool> = row.get("is_copy_only").doing(DOING)?;
+            if is_copy_only != Some(true) {
+                earlier.chain_lsns.extend(last_lsn);
+            }
             earlier.last_lsn = earlier.last_lsn.max(last_lsn.unwrap_or(Lsn::ZERO));
             earlier.finished = earlier.finished.max(finished);
         }

@@ -54,14 +54,14 @@ impl Session {
         let Some(of) = self.provenance_of(record) else {
             return Ok(EarlierBackups {
                 last_lsn: base,
+                chain_lsns: vec![base],
                 finished: None,
             });
         };
-        let known = self.instance.catalog().earlier_backups(&of)?;
-        Ok(EarlierBackups {
-            last_lsn: known.last_lsn.max(base),
-            ..known
-        })
+        let mut known = self.instance.catalog().earlier_backups(&of)?;
+        known.last_lsn = known.last_lsn.max(base);
+        known.chain_lsns.push(base);
+        Ok(known)
     }
 
     /// The database as its next backup will describe it.

@@ -515,6 +515,7 @@ messages! {
     50353, 16, store_options_invalid(option, why), "{option} is not valid: {why}.";
     50354, 16, option_of_urls(option), "{option} is for URLs, and no device is one: it would do nothing.";
     50355, 16, secret_in_procedure(statement), "{statement} with a secret cannot be part of a procedure: its text, with the secret, could be read in sys.sql_modules. Run it as a statement.";
+    50380, 10, log_ends_early(database, ended, reason), "The log of '{database}' was backed up to {ended}, not to the newest commit: {reason}. Back up the log again when the spool has room.";
 }
 
 // What statements report besides SQL Server's messages.

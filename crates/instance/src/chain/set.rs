@@ -182,7 +182,7 @@ impl ChainSet {
             place: past
                 .media_set_guid
                 .map(|media_set| (media_set, past.position)),
-            is_empty: past.database_bytes == Some(0),
+            is_empty: kind != SetType::Log && past.database_bytes == Some(0),
             obstacle,
         })
     }
@@ -229,9 +229,10 @@ impl ChainSet {
 }
 
 /// Whether a set is of a database without any content: a file that a program has made, or made again, and not
-/// written to yet.
+/// written to yet. A log backup without commits says nothing of that.
 pub(crate) fn is_empty(set: &SetConfiguration) -> bool {
-    !set.files.is_empty() && set.files.iter().all(|file| file.size_bytes == 0)
+    let is_of_data = set.set_type != SetType::Log;
+    is_of_data && !set.files.is_empty() && set.files.iter().all(|file| file.size_bytes == 0)
 }
 
 /// Whether `one` has the newer state by its log, or by what was known when it was made, and `other` by its date: a

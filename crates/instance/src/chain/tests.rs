@@ -466,3 +466,23 @@ fn a_row_of_the_history_says_what_hinders_its_restore() {
     }
     assert_eq!(of(|past| past.kind = "F".to_owned()), None);
 }
+
+#[test]
+fn a_log_backup_without_commits_is_not_of_an_empty_database() {
+    let is_empty = |set_type, letter: &str| {
+        let set = SetConfiguration {
+            files: vec![windlass_media::DatabaseFile::default()],
+            set_type,
+            ..SetConfiguration::default()
+        };
+        let past = PastBackup {
+            kind: letter.to_owned(),
+            database_bytes: Some(0),
+            ..Place::new().back_up(&["1"], true)
+        };
+        let known = ChainSet::of_past(&past).unwrap();
+        [ChainSet::of(&set, true).is_empty, known.is_empty]
+    };
+    assert_eq!(is_empty(SetType::Log, "L"), [false; 2]);
+    assert_eq!(is_empty(Full, "D"), [true; 2]);
+}

@@ -46,8 +46,8 @@ fn back_up(
     gap_us: u64,
 ) -> Result<Option<&'static str>, Failure> {
     let record = session.readable(database)?;
-    let newest = session.earlier(&record)?.last_lsn;
-    if newest >= windlass_source::sqlite::lsn_of_time(gap_us) {
+    let behind = windlass_source::sqlite::lsn_of_time(gap_us);
+    if session.earlier(&record)?.lead_between(behind, None) {
         return Ok(Some("by a backup that was made since"));
     }
     let Some(base) = base(session, &record)? else {

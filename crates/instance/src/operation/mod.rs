@@ -50,6 +50,8 @@ pub(crate) mod restore;
 mod ship;
 mod signing;
 mod sql_server;
+#[cfg(test)]
+mod sqlite_chains;
 mod store;
 mod timing;
 mod trace;

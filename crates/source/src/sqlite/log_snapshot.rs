@@ -9,11 +9,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use windlass_base::{Guid, Lsn};
 use windlass_media::{SourceKind, WalPosition};
 
-use super::follower;
+use super::follower::{self, Lack};
 use super::identity::{FileIdentity, created};
 use super::log_description::LogDescription;
 use super::snapshot::FILE_ID;
-use super::spool::{self, Slice, SliceReader};
+use super::spool::{self, Slice, SliceReader, SpoolError};
 use crate::log_only::LogOnly;
 use crate::{
     DatabaseIdentity, Ending, Error, FileKind, LogPiece, Position, RecoveryModel, SourceFile,
@@ -32,23 +32,41 @@ pub struct SpooledLog {
 }
 
 impl SpooledLog {
-    /// What a log backup can hold, up to the newest commit of the database: slices with a gap between each two. Their
-    /// end is behind `after`.
+    /// What a log backup can hold, up to the newest commit of the database. Its end is behind `after`.
     ///
     /// # Errors
-    /// Those of the follower and the spool.
-    pub fn cut(&self, after: Lsn, cancel: &AtomicBool) -> Result<Vec<Slice>, Error> {
-        let before = follower::cut(&self.path, &self.spool, after, cancel)?;
-        spool::slices(&self.spool, before)
+    /// [`SpoolError::NotReached`] if it is not known what the newest commit is, those of the follower and the spool.
+    pub fn cut(&self, after: Lsn, cancel: &AtomicBool) -> Result<CutLog, Error> {
+        let cut = follower::cut(&self.path, &self.spool, after, cancel)?;
+        let lack = match cut.lack {
+            Some(Lack { is_full, reason }) if !is_full => {
+                let path = self.path.clone();
+                return Err(SpoolError::NotReached { path, reason }.told());
+            }
+            lack => lack.map(|lack| lack.reason),
+        };
+        let slices = spool::slices(&self.spool, cut.before)?;
+        Ok(CutLog { slices, lack })
     }
 
     /// The same without looking at the database, which may be lost.
     ///
     /// # Errors
     /// Those of the spool.
-    pub fn as_it_is(&self) -> Result<Vec<Slice>, Error> {
-        spool::slices(&self.spool, u32::MAX)
+    pub fn as_it_is(&self) -> Result<CutLog, Error> {
+        let slices = spool::slices(&self.spool, u32::MAX)?;
+        let lack = None;
+        Ok(CutLog { slices, lack })
     }
+}
+
+/// The log that log backups can hold.
+#[derive(Debug)]
+pub struct CutLog {
+    /// With a gap between each two.
+    pub slices: Vec<Slice>,
+    /// Why it does not have the newest commits: the spool has no room, until it is backed up.
+    pub lack: Option<String>,
 }
 
 /// A log backup, as the pipeline reads it.

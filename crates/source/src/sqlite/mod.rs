@@ -83,7 +83,7 @@ use std::path::{Path, PathBuf};
 pub use follower::{FollowOptions, FollowStatus, Follower, Following, SentAway, WhenFull};
 pub use identity::FileIdentity;
 pub use log_description::LogDescription;
-pub use log_snapshot::{LogOf, SpooledLog, SqliteLogSnapshot};
+pub use log_snapshot::{CutLog, LogOf, SpooledLog, SqliteLogSnapshot};
 pub use names::{check_name, refuse_to_replace};
 pub use options::{CopyFolder, CopyPolicy, SnapshotOptions};
 pub use restore::{

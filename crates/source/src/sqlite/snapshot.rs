@@ -12,6 +12,7 @@ use windlass_base::{EXTENT_BYTES, FileId, FilePage};
 use windlass_io::DirectFile;
 use windlass_media::{SourceKind, WalPosition};
 
+use super::follower;
 use super::header::{HEADER_BYTES, Header};
 use super::identity::{FileIdentity, created, position_at};
 use super::made::remove_log_with;
@@ -77,6 +78,12 @@ impl SqliteSnapshot {
             std::fs::metadata(&path).map_err(|error| file_error("examine", &path, error))?;
         if !metadata.is_file() {
             return Err(Error::NotAFile { path });
+        }
+        if let Some(spool) = &options.spool {
+            // A gap that was not noticed yet ends before this backup, with which the log can then go on. The backup itself is
+            // as good without.
+            let cancel = options.cancel.clone().unwrap_or_default();
+            let _cut = follower::cut(&path, spool, options.after, &cancel);
         }
         let order = options.spool.as_deref().map(Order::take).transpose()?;
         let pinned = pin(&path, options)?;

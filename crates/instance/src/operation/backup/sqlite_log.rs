@@ -1,13 +1,15 @@
 //! BACKUP LOG of a SQLite file: what its follower has spooled since the last one.
 //!
 //! The spool is cut at the newest commit: by the follower, if one runs, or else by one that runs for a moment and proves
-//! that nothing was missed since the last one. What cannot be proven is a gap, and a log backup ends before it. The log
+//! that nothing was missed since the last one. If it cannot be established that this is the newest commit, the backup
+//! fails, or says so if the spool has no room until it is backed up. What cannot be proven is a gap, and a log backup ends before it. The log
 //! behind a gap is backed up when a full or differential backup was made there, without which it could not be restored.
 
 use windlass_base::message::table;
-use windlass_base::{Lsn, time_text};
+use windlass_base::time_text;
+use windlass_catalog::EarlierBackups;
 use windlass_pipeline::MediaRequest;
-use windlass_source::sqlite::{LogOf, Slice, SpooledLog, SqliteLogSnapshot};
+use windlass_source::sqlite::{CutLog, LogOf, Slice, SpooledLog, SqliteLogSnapshot};
 
 use super::{BackupOperation, BackupOutcome, LogChoice};
 use crate::{Failure, Session, Sink};
@@ -34,14 +36,15 @@ impl BackupOperation<'_> {
             spool,
         };
         let cancel = self.session.cancel_flag();
-        let slices = match (log.cut(before.last_lsn, &cancel), choice) {
+        let CutLog { slices, lack } = match (log.cut(before.last_lsn, &cancel), choice) {
             (Err(_), LogChoice::NoTruncate) => log.as_it_is()?,
             (cut, _) => cut?,
         };
         // A backup may have been finished since.
-        let newest = self.session.earlier(&self.record)?.last_lsn;
-        let (slice, dropped) = self.choose(slices, newest)?;
+        let earlier = self.session.earlier(&self.record)?;
+        let (slice, dropped) = self.choose(slices, &earlier)?;
         let ended_by = slice.ended_by.clone();
+        let ended_us = slice.ended_us();
         let of = LogOf {
             name: self.record.name.clone(),
             logical_name: self.record.logical_name.clone(),
@@ -54,39 +57,45 @@ impl BackupOperation<'_> {
         if let Some((from_us, to_us, reason)) = ended_by {
             let (from, to) = (time_text(from_us), time_text(to_us));
             sink.message(table::log_ends_at_gap(&self.record.name, from, to, reason));
+        } else if let Some(reason) = lack {
+            let ended = time_text(ended_us);
+            sink.message(table::log_ends_early(&self.record.name, ended, reason));
         }
         Ok(outcome)
     }
 
-    /// The slice to back up, and those before it that have nothing. `newest` is the LSN of the newest backup.
-    fn choose(&self, slices: Vec<Slice>, newest: Lsn) -> Result<(Slice, Vec<Slice>), Failure> {
-        let count = slices.len();
-        let mut slices = slices.into_iter();
-        let is_last = |index: usize| index + 1 == count;
-        let mut dropped = Vec::new();
-        let mut index = 0;
-        let chosen = loop {
-            let Some(slice) = slices.next() else {
-                return Err(table::no_current_backup().into());
-            };
-            if slice.commits > 0 || is_last(index) {
-                break slice;
-            }
-            dropped.push(slice);
-            index += 1;
-        };
+    /// The slice to back up, and those before it that have nothing, or nothing that could be restored.
+    fn choose(
+        &self,
+        slices: Vec<Slice>,
+        earlier: &EarlierBackups,
+    ) -> Result<(Slice, Vec<Slice>), Failure> {
         // Without a directory there is no history.
         let is_known = self.session.instance.folder().is_some();
-        if !is_known || newest >= chosen.first_lsn() {
-            return Ok((chosen, dropped));
-        }
-        let failure = Failure::from(table::no_current_backup());
-        Err(match chosen.gap() {
-            None => failure,
-            Some((from_us, to_us, reason)) => {
-                let (from, to) = (time_text(from_us), time_text(to_us));
-                failure.then(table::log_gap_open(&self.record.name, from, to, reason))
+        let count = slices.len();
+        let mut dropped = Vec::new();
+        for (index, slice) in slices.into_iter().enumerate() {
+            let is_last = index + 1 == count;
+            // Between two gaps, only a backup that was made there leads into the slice.
+            let is_between = !is_last && slice.gap().is_some();
+            let last = is_between.then(|| slice.last_lsn());
+            let is_based = !is_known || earlier.lead_between(slice.first_lsn(), last);
+            if !is_last && (slice.commits == 0 || is_between && !is_based) {
+                dropped.push(slice);
+                continue;
             }
-        })
+            if is_based {
+                return Ok((slice, dropped));
+            }
+            let failure = Failure::from(table::no_current_backup());
+            return Err(match slice.gap() {
+                None => failure,
+                Some((from_us, to_us, reason)) => {
+                    let (from, to) = (time_text(from_us), time_text(to_us));
+                    failure.then(table::log_gap_open(&self.record.name, from, to, reason))
+                }
+            });
+        }
+        Err(table::no_current_backup().into())
     }
 }

@@ -98,7 +98,9 @@ impl RestoreOperation<'_> {
             if self.kind.is_other(known, &reader.opened.set) {
                 return Err(table::other_database(reader.name).with_state(4).into());
             }
-            if reader.options.stop == StopAt::End && self.kind.has_unsaved_tail(reader, known) {
+            if reader.options.stop == StopAt::End
+                && self.kind.has_unsaved_tail(self.session, reader, known)
+            {
                 return Err(table::tail_not_backed_up(reader.name).into());
             }
         }

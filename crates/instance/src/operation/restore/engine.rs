@@ -86,7 +86,12 @@ impl TargetKind for EngineFiles {
         state.map_or(0, |state| state.data.len())
     }
 
-    fn has_unsaved_tail(&self, reader: &SetReader<'_>, known: &DatabaseRecord) -> bool {
+    fn has_unsaved_tail(
+        &self,
+        _session: &Session,
+        reader: &SetReader<'_>,
+        known: &DatabaseRecord,
+    ) -> bool {
         let log = known.log_path.as_deref();
         let Some(log) = log.filter(|_| known.state == DatabaseState::Online) else {
             return false;

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use windlass_base::Guid;
 use windlass_base::message::table;
-use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
+use windlass_catalog::{DatabaseRecord, DatabaseState, EarlierBackups, FileRecord, Origin};
 use windlass_media::{FileMode, SetConfiguration};
 use windlass_source::sqlite::{
-    self, Existing, FileIdentity, LogRestoreRequest, RequiredBase, RestoreRequest, SqliteLogTarget,
-    SqliteTarget,
+    self, Existing, FileIdentity, LogRestoreRequest, RequiredBase, RestoreRequest, SpoolError,
+    SpooledLog, SqliteLogTarget, SqliteTarget,
 };
 
 use super::reader::SetReader;
@@ -60,6 +60,37 @@ impl TargetKind for SqliteFile {
     ) -> Result<(), Failure> {
         session.queries.release(path(files));
         Ok(())
+    }
+
+    fn has_unsaved_tail(
+        &self,
+        session: &Session,
+        _reader: &SetReader<'_>,
+        known: &DatabaseRecord,
+    ) -> bool {
+        let of_online = (known.state == DatabaseState::Online).then_some(known);
+        let Some(spool) = of_online.and_then(|known| session.instance.kept_log(known)) else {
+            return false;
+        };
+        let Ok(EarlierBackups { last_lsn, .. }) = session.earlier(known) else {
+            return true;
+        };
+        let path = known.path.clone();
+        let log = SpooledLog { path, spool };
+        let (log, is_known) = match log.cut(last_lsn, &session.cancel_flag()) {
+            Ok(log) => {
+                let is_known = log.lack.is_none();
+                (log, is_known)
+            }
+            // Nothing was ever captured: no chain has begun.
+            Err(windlass_source::Error::Spool(SpoolError::Empty { .. })) => return false,
+            // Of a database that is lost, what was captured says it. Of one that is there nobody knows.
+            Err(_) => match log.as_it_is() {
+                Ok(log) => (log, !known.path.exists()),
+                Err(_) => return true,
+            },
+        };
+        !is_known || log.slices.iter().any(|slice| slice.is_ahead_of(last_lsn))
     }
 
     fn begin(&self, wanted: &Wanted<'_>) -> Result<Begun, Failure> {

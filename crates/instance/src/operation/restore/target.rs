@@ -56,9 +56,12 @@ pub(super) trait TargetKind {
     }
 
     /// Whether the database to replace has commits that no backup has, which it keeps for its log backups.
-    fn has_unsaved_tail(&self, _reader: &SetReader<'_>, _known: &DatabaseRecord) -> bool {
-        false
-    }
+    fn has_unsaved_tail(
+        &self,
+        session: &Session,
+        reader: &SetReader<'_>,
+        known: &DatabaseRecord,
+    ) -> bool;
 
     /// The origin of a file that existed before the restore replaced it.
     fn origin_of_replaced(&self) -> Origin;

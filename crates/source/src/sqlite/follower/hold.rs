@@ -21,7 +21,7 @@ use super::super::open::{
     connect, depends_on_log, failure, makes_files_for_owner, refuse_emptied, touch,
 };
 use super::super::watched::position_of_file;
-use super::super::{ffi, sqlite_error};
+use super::super::{ffi, file_error, sqlite_error};
 use super::log::Shape;
 use super::still::{Frozen, Names};
 use crate::Error;
@@ -92,6 +92,8 @@ pub(super) struct Holder {
 impl Holder {
     /// Opens the database, which must be in WAL mode; holds nothing.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        // One that is missing has no owner.
+        std::fs::metadata(path).map_err(|error| file_error("open", path, error))?;
         if !makes_files_for_owner(path) {
             let path = path.to_owned();
             return Err(SpoolError::NotOwner { path }.told());

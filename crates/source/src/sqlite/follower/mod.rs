@@ -46,8 +46,7 @@ pub use status::{FollowStatus, Following};
 
 pub use self::away::SentAway;
 use self::clock::Clock;
-use self::cutting::Request;
-pub(super) use self::cutting::cut;
+pub(super) use self::cutting::{Lack, cut};
 use self::proof::Doubt;
 use self::reading::Reading;
 use super::file_error;
@@ -199,17 +198,6 @@ impl Follower {
         self.finish()
     }
 
-    fn cut_if_asked(&mut self) -> Result<(), Error> {
-        let Some(request) = Request::look(&self.options.folder) else {
-            return Ok(());
-        };
-        // Whoever asked takes what there is; trouble with the spool is told and waited out as always.
-        if let Err(error) = self.cut(request.at_least_us) {
-            self.survive(error)?;
-        }
-        request.answer()
-    }
-
     fn leave_if_asked(&mut self) -> Result<(), Error> {
         if self.is_away || !away::is_wanted(&self.options.folder) {
             return Ok(());
@@ -220,22 +208,6 @@ impl Follower {
         }
         self.is_away = true;
         away::answer(&self.options.folder)
-    }
-
-    /// Makes everything durable that was committed until now, and begins another segment, whose number is returned. The
-    /// time of the state before it is not earlier than `at_least_us`.
-    pub fn cut(&mut self, at_least_us: u64) -> Result<u32, Error> {
-        self.step(true)?;
-        if let Some(reading) = &mut self.reading {
-            reading.seen(&mut self.spool)?;
-        }
-        let state = self.spool.state_written();
-        if state.time_us < at_least_us {
-            // A clock was set back.
-            self.spool.seen(state.position, at_least_us)?;
-        }
-        self.spool.sync()?;
-        self.spool.cut()
     }
 
     /// One look at the log; `is_due` makes what was read durable.

@@ -98,6 +98,19 @@ impl Reading {
         self.holder.has_moved()
     }
 
+    /// The newest commit of the log; `None` while its index is being recovered.
+    pub(super) fn newest(&self) -> Option<WalPosition> {
+        self.holder.look().map(|(tip, _)| tip.position)
+    }
+
+    /// Whether everything up to `newest` was read.
+    pub(super) fn has(&self, newest: &WalPosition) -> bool {
+        match newest.is_before_all() {
+            true => self.position.is_before_all(),
+            false => self.position.salt == newest.salt && self.position.frame >= newest.frame,
+        }
+    }
+
     pub(super) fn idle(&self) -> Duration {
         self.pace.idle(Instant::now())
     }

@@ -9,6 +9,7 @@ use super::proof::{Cover, Doubt};
 use super::reading::{Proven, Reading};
 use super::*;
 
+mod cuts;
 mod histories;
 
 /// A database in WAL mode with an application's connection, and a follower's reading with its spool.

@@ -33,6 +33,11 @@ pub enum SpoolError {
     },
     #[error("the follower of '{}' does not answer; is it stopped?", folder.display())]
     NoAnswer { folder: PathBuf },
+    #[error(
+        "the newest commit of '{}' cannot be reached: {reason}. What was captured before can be backed up WITH \
+         NO_TRUNCATE", path.display()
+    )]
+    NotReached { path: PathBuf, reason: String },
     #[error("'{}' has no spool of a follower", folder.display())]
     Empty { folder: PathBuf },
     #[error("'{}' was written in version {found} of the spool's format; this program knows {known}", path.display())]

@@ -28,6 +28,8 @@ pub struct Slice {
     pub(in crate::sqlite) gap: Option<Gap>,
     gap_segments: Vec<PathBuf>,
     pub commits: u64,
+    /// When its last commit was read; in microseconds since 1970.
+    last_commit_us: u64,
     /// Bytes of its log.
     pub bytes: u64,
     /// The gap that ends it: two times, and a reason.
@@ -51,6 +53,21 @@ impl Slice {
     /// The LSN of its last state.
     pub fn last_lsn(&self) -> Lsn {
         lsn_of(self.end.time_us)
+    }
+
+    /// Whether it has commits behind `lsn`, or may lack some.
+    pub fn is_ahead_of(&self, lsn: Lsn) -> bool {
+        let gaps = self.gap.as_ref().map(|gap| gap.to_us);
+        let gaps = gaps
+            .into_iter()
+            .chain(self.ended_by.as_ref().map(|gap| gap.1));
+        let commits = (self.commits > 0).then_some(self.last_commit_us);
+        gaps.chain(commits).any(|time_us| lsn_of(time_us) > lsn)
+    }
+
+    /// When it ends, in microseconds since 1970.
+    pub fn ended_us(&self) -> u64 {
+        self.end.time_us
     }
 
     /// The gap that it begins behind: two times, and a reason.
@@ -151,6 +168,7 @@ impl Walk {
                 };
                 if let Some(slice) = self.extended(end, state) {
                     slice.commits += moment.commits();
+                    slice.last_commit_us = moment.time_us;
                     (slice.page_bytes, slice.page_count) = (moment.page_bytes, moment.page_count);
                 }
             }

@@ -52,12 +52,19 @@ impl History {
         let after = self.last_lsn();
         let slices = match &mut self.follower {
             Some(follower) => {
-                let before = follower.cut(spool::time_behind(after)).unwrap();
-                spool::slices(&log.spool, before).unwrap()
+                let cut = follower.cut(spool::time_behind(after)).unwrap();
+                if cut.lack.is_some_and(|lack| !lack.is_full) {
+                    return;
+                }
+                spool::slices(&log.spool, cut.before).unwrap()
             }
             None => match log.cut(after, &AtomicBool::new(false)) {
-                Ok(slices) => slices,
-                Err(Error::Spool(SpoolError::NotWal { .. } | SpoolError::Empty { .. })) => return,
+                Ok(log) => log.slices,
+                Err(Error::Spool(
+                    SpoolError::NotWal { .. }
+                    | SpoolError::Empty { .. }
+                    | SpoolError::NotReached { .. },
+                )) => return,
                 Err(error) => panic!("{error}"),
             },
         };
