@@ -77,7 +77,7 @@ fn values_outside_their_range_are_refused() {
 fn options_that_are_not_built_are_refused() {
     let place = Place::new();
     for (options, number) in [
-        ("CREDENTIAL = 'c'", 50001),
+        ("CREDENTIAL = 'c'", 50354),
         ("FILE_SNAPSHOT", 50005),
         ("PASSWORD = 'x'", 50005),
     ] {
