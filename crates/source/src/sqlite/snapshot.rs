@@ -19,7 +19,7 @@ use super::made::remove_log_with;
 use super::mount::Mount;
 use super::open::{Pin, Pinned, pin, refuse_log};
 use super::options::SnapshotOptions;
-use super::spool::Order;
+use super::spool::{self, Order};
 use super::wal::Overlay;
 use super::watched::{Stamp, confirm_name};
 use super::{descriptors, extent, ffi, file_error, sqlite_error, temporary_copy, wal_path};
@@ -79,9 +79,11 @@ impl SqliteSnapshot {
         if !metadata.is_file() {
             return Err(Error::NotAFile { path });
         }
-        if let Some(spool) = &options.spool {
-            // A gap that was not noticed yet ends before this backup, with which the log can then go on. The backup itself is
-            // as good without.
+        if let Some(spool) = &options.spool
+            && matches!(spool::has_follower(spool), Ok(false))
+        {
+            // A gap that nobody has noticed yet ends before this backup, with which the log can then go on. The backup itself
+            // is as good without.
             let cancel = options.cancel.clone().unwrap_or_default();
             let _cut = follower::cut(&path, spool, options.after, &cancel);
         }
