@@ -7,12 +7,12 @@
 //! meanwhile is found the next time.
 
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_base::Guid;
 use windlass_device::DeviceAddress;
+use windlass_io::FileState;
 use windlass_media::MediaError;
 use windlass_pipeline::{Error, MediaSet, SetEntry};
 
@@ -66,27 +66,10 @@ impl Headers {
     }
 }
 
-/// The state of a file: of another file, or one that was written to, it is another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
-        let found = std::fs::metadata(path).ok()?;
-        found.is_file().then(|| Self {
-            device: found.dev(),
-            inode: found.ino(),
-            bytes: found.len(),
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
-        })
-    }
+/// The state of what is a file; a stream or a folder has none.
+fn state_of(path: &Path) -> Option<FileState> {
+    let found = std::fs::metadata(path).ok()?;
+    found.is_file().then(|| FileState::of(&found))
 }
 
 /// The headers of files that were read before.
@@ -99,7 +82,7 @@ pub(crate) struct HeaderCache {
 
 #[derive(Debug)]
 struct Known {
-    stamp: Stamp,
+    state: FileState,
     headers: Arc<Headers>,
     /// The last round in which it was asked for.
     round: u64,
@@ -112,19 +95,19 @@ impl HeaderCache {
     /// As [`Headers::read`]; that is not remembered.
     pub(crate) fn read(&mut self, device: &DeviceAddress) -> Result<Arc<Headers>, Error> {
         let path = device.file().map(PathBuf::from);
-        let stamped = path.and_then(|path| Some((Stamp::of(&path)?, path)));
-        if let Some((stamp, path)) = &stamped
+        let named = path.and_then(|path| Some((state_of(&path)?, path)));
+        if let Some((state, path)) = &named
             && let Some(known) = self.known.get_mut(path)
-            && known.stamp == *stamp
+            && known.state == *state
         {
             known.round = self.round;
             return Ok(Arc::clone(&known.headers));
         }
         self.reads += 1;
         let headers = Arc::new(Headers::read(device)?);
-        if let Some((stamp, path)) = stamped {
+        if let Some((state, path)) = named {
             let known = Known {
-                stamp,
+                state,
                 headers: Arc::clone(&headers),
                 round: self.round,
             };

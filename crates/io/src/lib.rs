@@ -6,6 +6,7 @@
 //! - [`AlignedBuffer`], [`BufferPool`]: memory for direct I/O, allocated once.
 //! - [`DirectFile`]: positioned reads and writes that bypass the page cache, with an automatic
 //!   fallback.
+//! - [`FileState`]: whether a file is still the same, with the same content.
 //! - [`queue`]: many transfers in flight from one thread, by `io_uring` or by threads.
 //! - [`processor`], [`priority`]: CPU time and priority of threads.
 //! - [`Reserved`]: arrays in reserved address space, for pools of which only a part is used.
@@ -23,6 +24,7 @@
 mod buffer;
 pub mod directory;
 mod file;
+mod file_state;
 pub mod lock;
 pub mod notify;
 pub mod obeyed;
@@ -39,6 +41,7 @@ pub mod succession;
 
 pub use buffer::AlignedBuffer;
 pub use file::{Access, DirectFile, open_readable, read_text, read_whole};
+pub use file_state::FileState;
 pub use pool::{BufferPool, PooledBuffer};
 pub use reserved::{Reserved, ZeroValid};
 

@@ -4,10 +4,9 @@
 //! verified: of plain families every extent has its checksum, in compressed ones every record.
 
 use std::collections::BTreeMap;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,11 +16,11 @@ use windlass_bak::{
     StreamReader, Verified, Verifier,
 };
 use windlass_base::{FilePage, Guid, Lsn};
-use windlass_io::DirectFile;
+use windlass_io::{DirectFile, FileState};
 use windlass_media::{SetType, SourceKind};
 use windlass_source::{
     CopiedSet, DatabaseIdentity, Ending, FileKind, FileRanges, Position, RecoveryModel, Snapshot,
-    SourceFile,
+    SourceFile, ranges_of,
 };
 
 use crate::summing::Summing;
@@ -161,16 +160,7 @@ struct Family {
     patches: BTreeMap<u64, Vec<u8>>,
     /// The checksum of each extent of a plain family as it was verified.
     sums: Vec<u64>,
-    state: State,
-}
-
-/// What changes when a file is written to or replaced.
-type State = (u64, u64, u64, i64, i64);
-
-fn state(metadata: &Metadata) -> State {
-    let (inode, bytes) = (metadata.ino(), metadata.len());
-    let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());
-    (metadata.dev(), inode, bytes, seconds, nanoseconds)
+    state: FileState,
 }
 
 impl Family {
@@ -200,7 +190,7 @@ impl Family {
             reader: StreamReader::new(FileInput::open(path).map_err(failed)?, outline),
             patches: patches.map(|(at, bytes)| (*at, bytes.clone())).collect(),
             sums: input.finish(),
-            state: state(&metadata),
+            state: FileState::of(&metadata),
         })
     }
 
@@ -384,11 +374,7 @@ impl Snapshot for SetSnapshot {
 
     fn ranges(&self, file_id: u16) -> Vec<Range<u64>> {
         if let Some(narrowed) = &self.ranges {
-            let mut narrowed = narrowed.iter();
-            let of_file = narrowed.find(|(id, _)| *id == file_id);
-            return of_file
-                .map(|(_, ranges)| ranges.clone())
-                .unwrap_or_default();
+            return ranges_of(narrowed, file_id);
         }
         let file = self.files.iter().find(|file| file.id == file_id);
         let size_bytes = file.map_or(0, |file| file.size_bytes);
@@ -473,7 +459,7 @@ impl Snapshot for SetSnapshot {
         for family in &self.families {
             let family = family.lock().unwrap_or_else(PoisonError::into_inner);
             let found = File::open(&family.path).and_then(|file| file.metadata());
-            if !found.is_ok_and(|found| state(&found) == family.state) {
+            if !found.is_ok_and(|found| FileState::of(&found) == family.state) {
                 let path = family.path.clone();
                 return Err(windlass_source::Error::ChangedWhileReading { path });
             }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use windlass_base::{Guid, Moment};
 use windlass_catalog::{PastBackup, QueuedCopy};
 use windlass_device::DeviceAddress;
-use windlass_io::{directory, output, own};
+use windlass_io::{FileState, directory, output, own};
 use windlass_pipeline::{MediaSet, key_file, key_file_for_copy};
 
 use crate::{Session, overwriting};
@@ -142,12 +142,12 @@ fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
     own::refuse_database(&beside)?;
     // While it is held, nobody else makes a copy of this name, or gives the name to one.
     let held = own::claim_file(&beside)?;
-    let earlier = Seen::of(&copy.target)?;
+    let earlier = state_of(&copy.target)?;
     let made = check_replaced(copy)
         .and_then(|()| fill(&copy.source, &held, &beside, &copy.target))
         .and_then(|()| match &earlier {
             None => own::take_name(&held, &beside, &copy.target),
-            Some(_) if copy.overwrite || Seen::of(&copy.target)? == earlier => {
+            Some(_) if copy.overwrite || state_of(&copy.target)? == earlier => {
                 own::replace_name(&held, &beside, &copy.target)
             }
             Some(_) => Err(io::Error::new(
@@ -161,25 +161,12 @@ fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
     made.and_then(|()| copy_keys(copy))
 }
 
-/// A file, and its state: whoever writes to it or takes its name changes one of them.
-#[derive(Debug, PartialEq, Eq)]
-struct Seen {
-    file: (u64, u64),
-    bytes: u64,
-    changed: (i64, i64),
-}
-
-impl Seen {
-    fn of(path: &Path) -> io::Result<Option<Self>> {
-        match std::fs::symlink_metadata(path) {
-            Ok(found) => Ok(Some(Self {
-                file: (found.dev(), found.ino()),
-                bytes: found.len(),
-                changed: (found.ctime(), found.ctime_nsec()),
-            })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+/// The state of the file of a name; `None` if there is none.
+fn state_of(path: &Path) -> io::Result<Option<FileState>> {
+    match std::fs::symlink_metadata(path) {
+        Ok(found) => Ok(Some(FileState::of(&found))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,9 +1,7 @@
 //! A file of an offline database: that it is the right one, and which parts of it a backup needs.
 
-use std::fs::Metadata;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +10,7 @@ use rustix::io::Errno;
 use windlass_bak::PageId;
 use windlass_bak::data_file::{self, BOOT_PAGE, Boot};
 use windlass_bak::page::{EXTENT_BYTES, EXTENT_PAGES, PAGE_BYTES};
-use windlass_io::{Access, DirectFile};
+use windlass_io::{Access, DirectFile, FileState};
 
 use super::OfflineFile;
 use crate::Error;
@@ -25,16 +23,7 @@ pub(super) struct OpenFile {
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
     pub(super) file: Arc<DirectFile>,
-    state: State,
-}
-
-/// What changes when a file is written to or replaced.
-type State = (u64, u64, u64, i64, i64);
-
-fn state(metadata: &Metadata) -> State {
-    let (inode, bytes) = (metadata.ino(), metadata.len());
-    let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());
-    (metadata.dev(), inode, bytes, seconds, nanoseconds)
+    state: FileState,
 }
 
 impl OpenFile {
@@ -49,13 +38,13 @@ impl OpenFile {
             path: file.path.clone(),
             bytes: metadata.len(),
             file: Arc::new(opened),
-            state: state(&metadata),
+            state: FileState::of(&metadata),
         })
     }
 
     /// Whether the name still leads to the file, and the file is as it was.
     pub(super) fn is_unchanged(&self) -> bool {
-        std::fs::metadata(&self.path).is_ok_and(|found| state(&found) == self.state)
+        std::fs::metadata(&self.path).is_ok_and(|found| FileState::of(&found) == self.state)
     }
 
     /// Whether the file says that a page is allocated.
