@@ -40,7 +40,9 @@ impl MediaOptions {
         database: Option<&str>,
     ) -> Result<Vec<DeviceAddress>, Failure> {
         let tags = self.tags(session, database)?;
-        let store = self.store(session)?;
+        let store = self
+            .store
+            .of_devices(session, &self.devices, Use::Restore)?;
         device::resolve(session, &self.devices, &tags, &store)
     }
 
@@ -51,18 +53,10 @@ impl MediaOptions {
         database: Option<&str>,
     ) -> Result<Vec<DeviceAddress>, Failure> {
         let tags = self.tags(session, database)?;
-        let store = self.store(session)?;
+        let store = self
+            .store
+            .of_devices(session, &self.devices, Use::Restore)?;
         device::resolve_several(session, &self.devices, &tags, &store)
-    }
-
-    fn store(&self, session: &Session) -> Result<device::Store, Failure> {
-        let StoreOptions { credential, .. } = &self.store;
-        self.store
-            .check_devices(session, &self.devices, Use::Restore)?;
-        Ok(device::Store {
-            credential: credential.clone(),
-            settings: self.store.settings(Use::Restore)?,
-        })
     }
 
     fn tags(&self, session: &Session, database: Option<&str>) -> Result<Tags, Failure> {

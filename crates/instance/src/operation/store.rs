@@ -41,8 +41,25 @@ impl Use {
 }
 
 impl StoreOptions {
+    /// How the objects among the devices are reached.
+    ///
+    /// # Errors
+    /// If nothing of it would have an effect, or it is invalid.
+    pub(super) fn of_devices(
+        &self,
+        session: &Session,
+        devices: &[DeviceName],
+        used: Use,
+    ) -> Result<device::Store, Failure> {
+        self.check_devices(session, devices, used)?;
+        Ok(device::Store {
+            credential: self.credential.clone(),
+            settings: self.settings(used)?,
+        })
+    }
+
     /// Refuses what would do nothing: no device is a URL.
-    pub(super) fn check_devices(
+    fn check_devices(
         &self,
         session: &Session,
         devices: &[DeviceName],
@@ -60,7 +77,7 @@ impl StoreOptions {
     }
 
     /// The options, checked.
-    pub(super) fn settings(&self, used: Use) -> Result<ObjectSettings, Failure> {
+    fn settings(&self, used: Use) -> Result<ObjectSettings, Failure> {
         let Some(json) = &self.json else {
             return Ok(ObjectSettings::default());
         };

@@ -10,7 +10,6 @@ use windlass_pipeline::{MediaRequest, MediaSet, Overwrite};
 
 use super::{BackupOptions, Settled};
 use crate::names::absolute;
-use crate::operation::device::Store;
 use crate::operation::resolve;
 use crate::operation::store::Use;
 use crate::tag::Tags;
@@ -41,13 +40,8 @@ pub(super) fn choose(
         moment: Some(Moment::now().0),
         ..session.instance.tags()
     };
-    options
-        .store
-        .check_devices(session, &options.devices, Use::Backup)?;
-    let store = Store {
-        credential: options.store.credential.clone(),
-        settings: options.store.settings(Use::Backup)?,
-    };
+    let store = &options.store;
+    let store = store.of_devices(session, &options.devices, Use::Backup)?;
     let devices = resolve(session, &options.devices, &tags, &store)?;
     if options.mirrors.len() > MIRRORS_MAX {
         return Err(table::too_many_mirrors(MIRRORS_MAX).into());
