@@ -156,11 +156,7 @@ impl Seen {
                 windlass_tsql::ast::Target::Table(_) => Ok(()),
             },
             Statement::SetCredential(set) if self.is_procedure && set.secret.is_some() => {
-                let kind = match set.is_change {
-                    true => "ALTER CREDENTIAL",
-                    false => "CREATE CREDENTIAL",
-                };
-                Err((table::secret_in_procedure(kind), line).into())
+                Err((table::secret_in_procedure(set.statement()), line).into())
             }
             other if self.is_procedure && has_password(other) => {
                 let kind = match other {

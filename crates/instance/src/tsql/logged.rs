@@ -69,13 +69,7 @@ fn described(statement: &Statement) -> Entry {
         Statement::DropCertificate(name) => {
             Entry::new("DROP CERTIFICATE").named(name.node.text.clone())
         }
-        Statement::SetCredential(set) => {
-            let kind = match set.is_change {
-                true => "ALTER CREDENTIAL",
-                false => "CREATE CREDENTIAL",
-            };
-            of_credential(kind, &set.name.node.text)
-        }
+        Statement::SetCredential(set) => of_credential(set.statement(), &set.name.node.text),
         Statement::DropCredential(name) => of_credential("DROP CREDENTIAL", &name.node.text),
         Statement::CreateLogin(create) => {
             Entry::new("CREATE LOGIN").named(create.name.node.text.clone())

@@ -13,3 +13,13 @@ pub struct SetCredential {
     pub identity: String,
     pub secret: Option<Secret>,
 }
+
+impl SetCredential {
+    /// The words with which the statement begins.
+    pub fn statement(&self) -> &'static str {
+        match self.is_change {
+            true => "ALTER CREDENTIAL",
+            false => "CREATE CREDENTIAL",
+        }
+    }
+}

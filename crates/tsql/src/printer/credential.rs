@@ -7,9 +7,9 @@ use crate::ast::SetCredential;
 
 impl Display for SetCredential {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let verb = if self.is_change { "ALTER" } else { "CREATE" };
         let (name, identity) = (&self.name.node, quoted(&self.identity));
-        write!(f, "{verb} CREDENTIAL {name} WITH IDENTITY = {identity}")?;
+        let statement = self.statement();
+        write!(f, "{statement} {name} WITH IDENTITY = {identity}")?;
         match &self.secret {
             Some(secret) => write!(f, ", SECRET = {}", quoted(secret.text())),
             None => Ok(()),
