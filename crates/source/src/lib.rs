@@ -41,6 +41,6 @@ pub use ownership::Left;
 pub use protection::{Protection, Sealing};
 pub use source::{
     Content, CopiedSet, DatabaseIdentity, Depth, Ending, FileKind, FileRanges, LogPiece, Position,
-    RecoveryModel, Snapshot, SourceFile, TemporaryCopy, WritersHeld, created_ns,
+    RecoveryModel, Snapshot, SourceFile, TemporaryCopy, WritersHeld, created_ns, ranges_of,
 };
 pub use target::{Recovery, RestoreTarget};

@@ -183,6 +183,12 @@ pub struct Ending {
 /// Ranges of files, by the files' numbers.
 pub type FileRanges = Vec<(u16, Vec<Range<u64>>)>;
 
+/// Those of one file; none if it is unknown.
+pub fn ranges_of(ranges: &FileRanges, file_id: u16) -> Vec<Range<u64>> {
+    let known = ranges.iter().find(|(id, _)| *id == file_id);
+    known.map(|(_, ranges)| ranges.clone()).unwrap_or_default()
+}
+
 /// A piece of a database's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogPiece {

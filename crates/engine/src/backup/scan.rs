@@ -20,15 +20,15 @@ pub(super) struct Scan {
     /// Whether blocks behind the state have been seen.
     pub(super) is_behind: bool,
     /// First block of the current group, and the time of its commit.
-    pub(super) group: Position,
-    pub(super) commit_ms: Option<u64>,
+    group: Position,
+    commit_ms: Option<u64>,
     /// Whether it has a mark of the name to stop at.
-    pub(super) is_marked: bool,
+    is_marked: bool,
     /// After the last group to apply.
     pub(super) end: Position,
     pub(super) is_stopped: bool,
     /// The first commit that is later than the time to stop at.
-    pub(super) later: Option<Lsn>,
+    later: Option<Lsn>,
     /// The same, and the last one behind it that is not.
     pub(super) contradicted: Option<(Lsn, Lsn)>,
 }

@@ -15,7 +15,8 @@ use windlass_media::SourceKind;
 use super::{LOG_FILE_ID, engine_error};
 use crate::sqlite::identity::created;
 use crate::{
-    DatabaseIdentity, Ending, Error, FileKind, FileRanges, LogPiece, Position, Snapshot, SourceFile,
+    DatabaseIdentity, Ending, Error, FileKind, FileRanges, LogPiece, Position, Snapshot,
+    SourceFile, ranges_of,
 };
 
 /// A backup of the engine, as the pipeline reads it.
@@ -59,7 +60,7 @@ impl EngineSnapshot {
         let files = source_files(database, has_checksums);
         let ranges = files
             .iter()
-            .map(|file| (file.id, ranges_of(&backup, file.id)))
+            .map(|file| (file.id, backed_up(&backup, file.id)))
             .collect();
         let (guid, first_lsn) = (database.guid(), backup.first_lsn());
         let described = database.files();
@@ -169,7 +170,7 @@ pub(super) fn source_file(file: &FileDescription, reserved_bytes: u8) -> SourceF
 }
 
 /// The ranges of one file, adjacent ones joined.
-fn ranges_of(backup: &Backup, file_id: u16) -> Vec<Range<u64>> {
+fn backed_up(backup: &Backup, file_id: u16) -> Vec<Range<u64>> {
     let mut joined: Vec<Range<u64>> = Vec::new();
     for range in backup.ranges(1 << 30) {
         if range.file != FileId(file_id) {
@@ -198,8 +199,7 @@ impl Snapshot for EngineSnapshot {
     }
 
     fn ranges(&self, file_id: u16) -> Vec<Range<u64>> {
-        let known = self.ranges.iter().find(|(id, _)| *id == file_id);
-        known.map(|(_, ranges)| ranges.clone()).unwrap_or_default()
+        ranges_of(&self.ranges, file_id)
     }
 
     fn narrow(&mut self, ranges: FileRanges) {

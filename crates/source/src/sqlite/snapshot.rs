@@ -25,7 +25,7 @@ use super::watched::{Stamp, confirm_name};
 use super::{descriptors, extent, ffi, file_error, sqlite_error, temporary_copy, wal_path};
 use crate::{
     Content, DatabaseIdentity, Error, FileKind, FileRanges, Position, RecoveryModel, Snapshot,
-    SourceFile, TemporaryCopy, WritersHeld,
+    SourceFile, TemporaryCopy, WritersHeld, ranges_of,
 };
 
 /// The number of the only file of a `SQLite` database.
@@ -288,8 +288,7 @@ impl Snapshot for SqliteSnapshot {
 
     fn ranges(&self, file_id: u16) -> Vec<Range<u64>> {
         if let Some(ranges) = &self.narrowed {
-            let known = ranges.iter().find(|(id, _)| *id == file_id);
-            return known.map(|(_, ranges)| ranges.clone()).unwrap_or_default();
+            return ranges_of(ranges, file_id);
         }
         let whole = 0..self.files[0].size_bytes;
         if file_id == FILE_ID && !whole.is_empty() {

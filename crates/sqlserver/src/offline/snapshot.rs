@@ -16,7 +16,7 @@ use windlass_io::DirectFile;
 use windlass_media::SourceKind;
 use windlass_source::{
     DatabaseIdentity, Ending, Error as SourceError, FileKind, FileRanges, LogPiece, Position,
-    RecoveryModel, Snapshot, SourceFile,
+    RecoveryModel, Snapshot, SourceFile, ranges_of,
 };
 
 use super::OfflineFile;
@@ -121,8 +121,7 @@ impl Snapshot for OfflineSnapshot {
     }
 
     fn ranges(&self, file_id: u16) -> Vec<Range<u64>> {
-        let known = self.ranges.iter().find(|(id, _)| *id == file_id);
-        known.map(|(_, ranges)| ranges.clone()).unwrap_or_default()
+        ranges_of(&self.ranges, file_id)
     }
 
     fn narrow(&mut self, ranges: FileRanges) {
