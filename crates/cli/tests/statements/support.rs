@@ -57,6 +57,17 @@ impl Place {
         Run::of(&self.command(arguments).output().expect("the program runs"))
     }
 
+    /// The names in a folder, in order.
+    pub(crate) fn files(&self, folder: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path(folder)).expect("a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name());
+        let mut names: Vec<String> = names
+            .map(|name| name.into_string().expect("a name"))
+            .collect();
+        names.sort();
+        names
+    }
+
     /// Runs the program, which must succeed.
     #[track_caller]
     pub(crate) fn succeed(&self, arguments: &[&str]) -> Run {

@@ -1,14 +1,14 @@
 //! Closes a gap: a differential backup, from which log backups and restores go on.
 //!
 //! It goes to a file of its own, in the folder (or below the URL) of the full backup that it counts from, and is never
-//! less protected than that one: it is encrypted for the same certificate of the instance, or not made.
+//! less protected than that one, nor readable for fewer: it is encrypted for the same certificates, or not made.
 
 use windlass_base::local_now;
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, PastBackup};
 
 use super::Factory;
-use crate::operation::{BackupOptions, DeviceName, certificate_of};
+use crate::operation::{BackupOptions, DeviceName, recipients_of};
 use crate::{Failure, Session, Silent};
 
 /// Whether a gap is closed.
@@ -62,7 +62,7 @@ fn back_up(
     };
     let options = BackupOptions {
         is_differential: true,
-        certificate: certificate_of(session, &base)?,
+        recipients: recipients_of(session, &base)?,
         // The key of a signature, and a passphrase, are not the server's: then the gap stays open, and is told.
         is_as_protected: true,
         devices: vec![DeviceName::physical(device)],

@@ -61,7 +61,7 @@ pub(crate) mod verify;
 pub use windlass_source::engine::{StopAt, WantedMark};
 pub use windlass_source::{Depth, Recovery};
 
-pub(crate) use backup::certificate_of;
+pub(crate) use backup::recipients_of;
 pub use backup::{
     BackupMade, BackupOptions, BackupOutcome, CompressionChoice, CopyChoice, LogChoice, MissingBase,
 };

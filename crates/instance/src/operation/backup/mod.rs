@@ -39,7 +39,7 @@ pub(super) use emptied::earlier;
 use media::Subject;
 pub use options::{BackupOptions, CompressionChoice, LogChoice};
 use options::{Settled, settle};
-pub(crate) use protection::certificate_of;
+pub(crate) use protection::recipients_of;
 pub use writers::CopyChoice;
 
 /// The result of a backup.

@@ -6,8 +6,8 @@
 
 use windlass_base::Guid;
 use windlass_base::message::table;
-use windlass_catalog::PastBackup;
-use windlass_crypt::{KeyBlock, KeyRing, Recipient, RecipientKind};
+use windlass_catalog::{CertificateRecord, PastBackup};
+use windlass_crypt::{Certificate, KeyBlock, KeyRing, Recipient, RecipientKind};
 use windlass_device::DeviceAddress;
 use windlass_media::SetConfiguration;
 use windlass_pipeline::{Encryption, MediaSet, ReadKeys};
@@ -92,25 +92,34 @@ fn first_with(
         })
 }
 
-/// The name of a certificate of the instance for which a backup is encrypted.
+/// The recipients of a backup, if all of them are certificates of the instance; otherwise none: what is encrypted for
+/// some of them only, the others could not restore.
 ///
 /// # Errors
-/// [`windlass_catalog::Error`].
-pub(crate) fn certificate_of(
+/// Those of the catalog and of certificates.
+pub(crate) fn recipients_of(
     session: &Session,
     past: &PastBackup,
-) -> Result<Option<String>, Failure> {
+) -> Result<Vec<Recipient>, Failure> {
     let found = past
         .set_guid
         .and_then(|base| first_with(base, copies_of(past)));
     let Some((_, set)) = found.filter(|(_, set)| set.is_encrypted()) else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let block = KeyBlock::from_stored(&set.key_block);
-    let known = block.map(|block| block.recipients()).unwrap_or_default();
-    let mut records = session.instance.catalog().certificates()?.into_iter();
-    let own = records.find(|own| known.contains(&RecipientKind::Certificate(own.thumbprint)));
-    Ok(own.map(|own| own.name))
+    let wanted = block.map(|block| block.recipients()).unwrap_or_default();
+    let known = session.instance.catalog().certificates()?;
+    let mut recipients = Vec::new();
+    for recipient in wanted {
+        let is_it =
+            |own: &&CertificateRecord| recipient == RecipientKind::Certificate(own.thumbprint);
+        let Some(own) = known.iter().find(is_it) else {
+            return Ok(Vec::new());
+        };
+        recipients.push(Recipient::Certificate(Certificate::read(&own.certificate)?));
+    }
+    Ok(recipients)
 }
 
 /// What a differential lacks upon a base that can be read.
