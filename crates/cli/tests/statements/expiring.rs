@@ -23,16 +23,6 @@ fn expire(place: &Place, further: &[&str]) -> Run {
     place.run(&[&expire[..], further].concat())
 }
 
-fn left(place: &Place) -> Vec<String> {
-    let entries = fs::read_dir(place.path("temp")).expect("the folder");
-    let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("an entry").file_name();
-    let mut names: Vec<String> = entries
-        .map(|entry| name(entry).into_string().expect("a name"))
-        .collect();
-    names.sort();
-    names
-}
-
 /// The ways in which the newest backup is damaged; the first so many of them in its header.
 const IN_HEADER: usize = 7;
 const DAMAGES: usize = IN_HEADER + 4;
@@ -65,7 +55,7 @@ fn nothing_goes_while_a_file_may_be_a_backup_that_cannot_be_read() {
             run.err
         );
         assert!(run.err.contains("temp/3.bak"), "{way}: {}", run.err);
-        let left = left(&place);
+        let left = place.files("temp");
         assert!(
             left.len() >= 2 && left.contains(&"2.bak".to_owned()),
             "{way}: {left:?}"
@@ -85,7 +75,7 @@ fn what_is_certainly_no_backup_keeps_none() {
     let run = expire(&place, &[]);
     assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
     assert_eq!(
-        left(&place),
+        place.files("temp"),
         ["3.bak", "4.bak.windlass-new", "copy.bak", "notes.txt"]
     );
 }
@@ -104,7 +94,7 @@ fn what_the_history_knows_of_an_unreadable_backup_is_counted_and_found_wanting()
             assert!(run.numbers().contains(&50047), "{way}: {}", run.err);
             assert!(run.err.contains("temp/3.bak"), "{way}: {}", run.err);
             // The newest of those that can be read takes its place.
-            assert_eq!(left(&place), ["2.bak", "3.bak"], "{way}");
+            assert_eq!(place.files("temp"), ["2.bak", "3.bak"], "{way}");
         }
     }
     // Nothing relies on it.
@@ -112,7 +102,7 @@ fn what_the_history_knows_of_an_unreadable_backup_is_counted_and_found_wanting()
     flip_bit(&place.path("temp/1.bak"), 0);
     let run = expire(&place, &INSTANCE);
     assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
-    assert_eq!(left(&place), ["1.bak", "3.bak"]);
+    assert_eq!(place.files("temp"), ["1.bak", "3.bak"]);
 }
 
 #[test]
@@ -128,7 +118,7 @@ fn a_stripe_that_cannot_be_read_takes_the_place_of_no_older_backup() {
         let run = expire(&place, further);
         assert_eq!(run.code, Some(1), "{}\n{}", run.out, run.err);
         assert!(run.err.contains("temp/b2.bak"), "{}", run.err);
-        assert_eq!(left(&place).len(), 4);
+        assert_eq!(place.files("temp").len(), 4);
     }
 }
 
@@ -147,7 +137,7 @@ fn a_backup_of_the_page_engine_that_cannot_be_read_keeps_the_older_ones() {
     flip_bit(&place.path("temp/3.bak"), 0);
     let run = expire(&place, &INSTANCE);
     assert_eq!(run.code, Some(1), "{}\n{}", run.out, run.err);
-    assert_eq!(left(&place), ["2.bak", "3.bak"]);
+    assert_eq!(place.files("temp"), ["2.bak", "3.bak"]);
     fs::copy(place.path("temp/3.bak"), place.path("temp/unknown.bak")).expect("a copy");
     let command = format!(
         "BACKUP DATABASE own TO DISK = [{}] WITH ERASEFILES = 1b",
@@ -156,7 +146,7 @@ fn a_backup_of_the_page_engine_that_cannot_be_read_keeps_the_older_ones() {
     let run = place.run(&["sqlbackup", "-SQL", &command, "--instance", "instance"]);
     assert!(run.out.contains("unknown.bak"), "{}\n{}", run.out, run.err);
     assert!(run.out.contains("SQL error 50048"), "{}", run.out);
-    assert_eq!(left(&place).len(), 4);
+    assert_eq!(place.files("temp").len(), 4);
 }
 
 /// As root only, because nobody else can run a program as somebody else.
@@ -178,7 +168,7 @@ fn a_backup_that_may_not_be_read_keeps_the_older_ones() {
     };
     assert_eq!(run.code, Some(1), "{}\n{}", run.out, run.err);
     assert!(run.numbers().contains(&50048), "{}", run.err);
-    assert_eq!(left(&place).len(), 3);
+    assert_eq!(place.files("temp").len(), 3);
 }
 
 /// A copy shares its family with the original, and may share its name or its path.
@@ -201,7 +191,7 @@ fn a_backup_of_a_test_copy_takes_the_place_of_none_of_the_original() {
         backup(copy, "temp/copy.bak");
         let run = expire(&place, further);
         assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
-        let left = left(&place);
+        let left = place.files("temp");
         assert!(!left.contains(&"1.bak".to_owned()), "{copy}: {left:?}");
         for kept in ["2.bak", "copy.bak"] {
             assert!(left.contains(&kept.to_owned()), "{copy}: {left:?}");
@@ -216,7 +206,7 @@ fn a_database_that_was_restored_over_itself_is_the_same_one() {
     place.succeed(&["backup", "app.db", "--to", "temp/4.bak"]);
     let run = expire(&place, &[]);
     assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
-    assert_eq!(left(&place), ["4.bak"]);
+    assert_eq!(place.files("temp"), ["4.bak"]);
 }
 
 #[test]
@@ -232,7 +222,7 @@ fn a_complete_file_that_a_killed_backup_had_not_renamed_takes_the_place_of_no_ba
         let run = expire(&place, further);
         assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
         assert!(run.out.contains("unfinished, by its name"), "{}", run.out);
-        assert_eq!(left(&place), ["3.bak", "3.bak.windlass-new"]);
+        assert_eq!(place.files("temp"), ["3.bak", "3.bak.windlass-new"]);
         let check = ["check", "--media", "temp", "--rpo", "24h"];
         let run = place.succeed(&check);
         assert!(run.out.contains("media=1;"), "{}", run.out);
@@ -259,7 +249,10 @@ fn the_backup_of_an_empty_file_takes_the_place_of_none_that_holds_something() {
         assert_eq!(run.code, Some(0), "{}", run.err);
         assert!(fs::read(place.path("back.db")).expect("it") == content);
         place.succeed(&[&["expire", "temp", "--delete"], further].concat());
-        assert!(left(&place).contains(&"1.bak".to_owned()), "{further:?}");
+        assert!(
+            place.files("temp").contains(&"1.bak".to_owned()),
+            "{further:?}"
+        );
         // It can be restored all the same.
         if place.path("temp/2.bak").exists() {
             place.succeed(&["restore", "temp/2.bak", "--to", "empty.db"]);
@@ -289,7 +282,7 @@ fn ages_are_counted_from_the_time_zone_in_which_a_backup_was_made() {
     backup("UTC", "temp/1.bak");
     backup(east, "temp/2.bak");
     run(east, &["expire", "temp", "--erasefiles", "12h", "--delete"]);
-    assert_eq!(left(&place), ["1.bak", "2.bak"]);
+    assert_eq!(place.files("temp"), ["1.bak", "2.bak"]);
     for zone in [east, "UTC", "Pacific/Pago_Pago"] {
         let gaps = ["history", "--rpo", "1h", "--json", "--instance", "instance"];
         let out = run(zone, &gaps).out;
@@ -322,7 +315,7 @@ fn a_backup_expires_at_one_moment_in_all_time_zones() {
     );
     let expire = ["expire", "temp", "--last", "1", "--delete"];
     assert!(run(east, &expire).out.contains("expires on"));
-    assert_eq!(left(&place), ["a.bak", "b.bak"]);
+    assert_eq!(place.files("temp"), ["a.bak", "b.bak"]);
 }
 
 #[test]
@@ -331,7 +324,7 @@ fn a_folder_that_is_named_twice_has_its_files_once() {
     std::os::unix::fs::symlink("temp", place.path("link")).expect("a link");
     let expire = ["expire", "temp", "temp", "link", "--last", "1", "--delete"];
     let run = place.succeed(&expire);
-    assert_eq!(left(&place), ["3.bak"], "{}", run.out);
+    assert_eq!(place.files("temp"), ["3.bak"], "{}", run.out);
 }
 
 #[test]
@@ -340,5 +333,5 @@ fn a_database_of_which_there_is_no_backup_is_named() {
     let run = expire(&place, &["--database", "typo"]);
     assert_eq!(run.code, Some(1), "{}", run.out);
     assert!(run.err.contains("no backup of 'typo'"), "{}", run.err);
-    assert_eq!(left(&place).len(), 3);
+    assert_eq!(place.files("temp").len(), 3);
 }

@@ -124,12 +124,8 @@ fn a_standby_file_that_is_lost_or_anothers_stops_the_sequence_and_changes_nothin
     succeed(&place, &restore_log(2, STANDBY));
     assert_eq!(last(&place, "Copy"), 2);
     succeed(&place, "DROP DATABASE Copy");
-    let left: Vec<_> = std::fs::read_dir(place.path(""))
-        .expect("the folder")
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name.starts_with("copy"))
-        .collect();
+    let mut left = place.files("");
+    left.retain(|name| name.starts_with("copy"));
     assert!(left.is_empty(), "{left:?}");
 }
 

@@ -51,21 +51,6 @@ pub(crate) fn succeeds(place: &Place, command: &str) -> String {
     lines
 }
 
-pub(crate) fn files(place: &Place, folder: &str) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(place.path(folder))
-        .expect("a folder")
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .into_string()
-                .expect("a name")
-        })
-        .collect();
-    names.sort();
-    names
-}
-
 #[test]
 fn several_databases_are_backed_up_verified_and_copied_by_one_command() {
     let place = Place::new();
@@ -83,9 +68,9 @@ fn several_databases_are_backed_up_verified_and_copied_by_one_command() {
     assert_eq!(lines.matches("is valid").count(), 2, "{lines}");
     assert_eq!(lines.matches("Copied to").count(), 4, "{lines}");
     assert!(lines.contains("Compression rate"), "{lines}");
-    assert_eq!(files(&place, "b").len(), 4);
-    assert_eq!(files(&place, "b"), files(&place, "copies"));
-    let names = files(&place, "copies");
+    assert_eq!(place.files("b").len(), 4);
+    assert_eq!(place.files("b"), place.files("copies"));
+    let names = place.files("copies");
     let copies: Vec<String> = names
         .iter()
         .filter(|name| name.contains("_app_"))
@@ -126,7 +111,7 @@ fn a_differential_makes_the_full_backup_it_needs() {
     let lines = succeeds(&place, &format!("{differential}, FULLIFREQUIRED"));
     assert!(lines.contains("a full backup is made first"), "{lines}");
     succeeds(&place, &format!("{differential}, FULLIFREQUIRED"));
-    let made = files(&place, "f");
+    let made = place.files("f");
     let of = |kind: &str| made.iter().filter(|name| name.starts_with(kind)).count();
     assert!(of("FULL_") >= 1 && of("DIFF_") == 1, "{made:?}");
 }
@@ -183,7 +168,7 @@ fn erasefiles_deletes_only_what_the_chain_can_spare() {
     );
     assert_eq!(lines.matches("Deleted").count(), 2, "{lines}");
     assert_eq!(
-        files(&place, "temp"),
+        place.files("temp"),
         ["d2.bak", "f2.bak", "f3.bak", "notes.txt", "other.bak"],
         "the full below the newest differential stays"
     );

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value as Json;
 
-use crate::sqlbackup::{files, report, run, succeeds};
+use crate::sqlbackup::{report, run, succeeds};
 use crate::support::{Place, Run, rows};
 
 fn header(place: &Place, file: &str) -> Json {
@@ -40,7 +40,8 @@ fn a_password_encrypts_and_only_it_opens_the_backup() {
         let lines = succeeds(&place, &format!("{file}, PASSWORD = 'hunter2'{bits}"));
         assert!(lines.contains("is valid"), "VERIFY knows it too: {lines}");
         assert!(!lines.contains("hunter2"), "{lines}");
-        let name = files(&place, "")
+        let name = place
+            .files("")
             .into_iter()
             .find(|name| file.contains(name.as_str()));
         let name = name.expect("the backup");
@@ -102,8 +103,8 @@ fn mirrorfile_writes_a_second_backup_that_restores_alone() {
         &place,
         "BACKUP DATABASE app TO DISK = 'd:\\temp\\<AUTO>.bak' WITH MIRRORFILE = 'd:\\mirror\\<AUTO>.bak'",
     );
-    let first = files(&place, "temp");
-    let second = files(&place, "mirror");
+    let first = place.files("temp");
+    let second = place.files("mirror");
     assert_eq!((first.len(), second.len()), (1, 1));
     std::fs::remove_file(place.path(&format!("temp/{}", first[0]))).expect("the first goes");
     let mirror = place.text(&format!("mirror/{}", second[0]));
@@ -167,12 +168,7 @@ fn logto_keeps_the_report_and_may_keep_only_failures() {
         &place,
         "BACKUP DATABASE app TO DISK = 'd:\\a.bak' WITH LOGTO = 'd:\\logs\\<DATETIME yyyymmdd>.log'",
     );
-    assert_eq!(
-        files(&place, "logs").len(),
-        3,
-        "{:?}",
-        files(&place, "logs")
-    );
+    assert_eq!(place.files("logs").len(), 3, "{:?}", place.files("logs"));
 }
 
 #[test]
@@ -350,22 +346,22 @@ fn copies_are_erased_and_overwritten_as_asked() {
         first
     );
     assert_eq!(backup("2", ", ERASEFILES_REMOTE = 1b").1, 0);
-    assert_eq!(files(&place, "copies"), ["2.bak"]);
+    assert_eq!(place.files("copies"), ["2.bak"]);
     assert_eq!(
-        files(&place, "temp"),
+        place.files("temp"),
         ["1.bak", "2.bak"],
         "the first folder keeps both"
     );
     assert_eq!(backup("3", ", ERASEFILES = 1b, FILEOPTIONS = 1").1, 0);
-    assert_eq!(files(&place, "temp"), ["3.bak"]);
-    assert_eq!(files(&place, "copies"), ["3.bak"]);
+    assert_eq!(place.files("temp"), ["3.bak"]);
+    assert_eq!(place.files("copies"), ["3.bak"]);
     // At the start the newest that there is stays, whatever comes.
     assert_eq!(backup("4", ", ERASEFILES_ATSTART = 1b").1, 0);
-    assert_eq!(files(&place, "temp"), ["3.bak", "4.bak"]);
+    assert_eq!(place.files("temp"), ["3.bak", "4.bak"]);
     // Young files stay for days and hours.
     assert_eq!(backup("5", ", ERASEFILES = 1").1, 0);
     assert_eq!(backup("6", ", ERASEFILES = 1h").1, 0);
-    assert_eq!(files(&place, "temp"), ["3.bak", "4.bak", "5.bak", "6.bak"]);
+    assert_eq!(place.files("temp"), ["3.bak", "4.bak", "5.bak", "6.bak"]);
     assert_eq!(
         place
             .succeed(&["copies", "--instance", &instance, "--json"])

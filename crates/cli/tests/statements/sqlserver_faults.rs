@@ -24,21 +24,6 @@ fn within(place: &Place, blocks: u32, is_killed: bool, arguments: &[&str]) -> Ru
     Run::of(&limited)
 }
 
-/// What is in the folder beside what was there before.
-fn names(place: &Place) -> Vec<String> {
-    let entries = std::fs::read_dir(place.path("")).expect("the folder");
-    let names = entries.map(|entry| {
-        entry
-            .expect("it")
-            .file_name()
-            .into_string()
-            .expect("a name")
-    });
-    let mut names: Vec<String> = names.collect();
-    names.sort();
-    names
-}
-
 const FORMATS: [(&str, &str); 4] = [
     ("sqlite", "x.db"),
     ("csv", "x.csv"),
@@ -52,13 +37,13 @@ fn a_full_disk_leaves_nothing_of_an_extraction_and_says_where() {
         return;
     };
     let place = Place::new();
-    let before = names(&place);
+    let before = place.files("");
     for (format, to) in FORMATS {
         let words = ["extract", &file, "--format", format, "--to", to];
         let full = within(&place, 8, false, &words);
         assert_eq!(full.code, Some(1), "{format}: {}{}", full.out, full.err);
         assert!(full.err.contains("error"), "{format}: {}", full.err);
-        assert_eq!(names(&place), before, "{format}");
+        assert_eq!(place.files(""), before, "{format}");
     }
 }
 
@@ -77,7 +62,10 @@ fn a_killed_extraction_gives_no_file_its_name_and_can_be_repeated() {
             // Their folders are not removed unseen; the error names what to remove.
             "csv" | "parquet" | "files" => {
                 assert_eq!(again.code, Some(1), "{format}: {}", again.err);
-                let left = names(&place).into_iter().find(|name| name.starts_with(to));
+                let left = place
+                    .files("")
+                    .into_iter()
+                    .find(|name| name.starts_with(to));
                 let left = left.expect("what was left");
                 assert!(again.err.contains(&left), "{format}: {}", again.err);
                 std::fs::remove_dir_all(place.path(&left)).expect("it");
@@ -162,20 +150,20 @@ fn a_repack_and_an_unpack_that_break_off_leave_no_file_and_can_be_repeated() {
         return;
     };
     let place = Place::new();
-    let before = names(&place);
+    let before = place.files("");
     let repack = ["repack", &file, "--to", "x.wl", "--compress", "none"];
     let full = within(&place, 64, false, &repack);
     assert_eq!(full.code, Some(1), "{}", full.err);
-    assert_eq!(names(&place), before, "{}", full.err);
+    assert_eq!(place.files(""), before, "{}", full.err);
     let killed = within(&place, 64, true, &repack);
     assert_eq!(killed.code, None, "{}", killed.err);
     assert!(!place.path("x.wl").exists());
     place.succeed(&repack);
-    let made = names(&place);
+    let made = place.files("");
     let unpack = ["unpack", "x.wl", "--to", "x.bak"];
     let full = within(&place, 64, false, &unpack);
     assert_eq!(full.code, Some(1), "{}", full.err);
-    assert_eq!(names(&place), made, "{}", full.err);
+    assert_eq!(place.files(""), made, "{}", full.err);
     let killed = within(&place, 64, true, &unpack);
     assert_eq!(killed.code, None, "{}", killed.err);
     assert!(!place.path("x.bak").exists());

@@ -283,14 +283,7 @@ fn a_flipped_bit_on_the_media_leaves_no_file_of_an_offline_database() {
     let from = format!("RESTORE DATABASE y FROM DISK = 'd:\\x.wl' WITH {MOVES}");
     let run = sql(&place, &from);
     assert_eq!(run.code, Some(1), "{}", run.err);
-    let entries = std::fs::read_dir(place.path("")).expect("the folder");
-    let names = entries.map(|entry| {
-        entry
-            .expect("it")
-            .file_name()
-            .into_string()
-            .expect("a name")
-    });
-    let left: Vec<_> = names.filter(|name| name.starts_with("y.")).collect();
+    let mut left = place.files("");
+    left.retain(|name| name.starts_with("y."));
     assert!(left.is_empty(), "{left:?}");
 }
