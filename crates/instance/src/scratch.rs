@@ -57,7 +57,8 @@ impl Scratch {
     }
 }
 
-/// Removes the folders of the owner of the folder `owner` whose lock nobody holds: their runs were killed. One that was kept has none.
+/// Removes the folders of the owner of the folder `owner` whose lock nobody holds: their runs were killed. One that was
+/// kept has none.
 fn remove_left(parent: &Path, prefix: &str, owner: &Metadata) -> io::Result<()> {
     for entry in fs::read_dir(parent)? {
         let entry = entry?;

@@ -28,10 +28,10 @@
 //!    restored to an older state numbers its records from there again. Times are UTC, so the end of
 //!    daylight saving time does not matter. A clock that was set back does matter: so on one media set the
 //!    later position is newer, and the LSN of a SQLite file, which is a time that never goes back, takes
-//!    precedence over the date and the position. The state of a log backup of a SQLite file is that of its last LSN, whenever it was
-//!    written: it ends before a gap, and a full backup made behind the gap is newer. An empty database is older than any that holds something: it has lost its content,
-//!    or never had any. A page-engine database begins a new
-//!    recovery fork with each restore, and within one its LSNs only grow. A backup that is dated before an earlier
+//!    precedence over the date. The state of a log backup of a SQLite file is that of its last LSN, whenever and
+//!    behind whatever it was written: it ends before a gap, and a full backup made behind the gap is newer. An empty
+//!    database is older than any that holds something: it has lost its content, or never had any. A page-engine
+//!    database begins a new recovery fork with each restore, and within one its LSNs only grow. A backup that is dated before an earlier
 //!    one of its database says so, if the history knew that one. Where these contradict the dates
 //!    ([`rivals`]), nobody knows which state is the newer, so no restore chooses one, and retention keeps both.
 //!

@@ -2,8 +2,9 @@
 //!
 //! The spool is cut at the newest commit: by the follower, if one runs, or else by one that runs for a moment and proves
 //! that nothing was missed since the last one. If it cannot be established that this is the newest commit, the backup
-//! fails, or says so if the spool has no room until it is backed up. What cannot be proven is a gap, and a log backup ends before it. The log
-//! behind a gap is backed up when a full or differential backup was made there, without which it could not be restored.
+//! fails, or says so if the spool has no room until it is backed up. What cannot be proven is a gap, and a log backup ends
+//! before it. The log behind a gap is backed up when a full or differential backup was made there, without which it could
+//! not be restored.
 
 use windlass_base::message::table;
 use windlass_base::time_text;

@@ -277,7 +277,8 @@ fn tell_state(record: &DatabaseRecord, sink: &mut dyn Sink) {
     });
 }
 
-/// Enters a database whose files are complete, as it was left, and whether something of it was lost. If that fails, the files are there all the same.
+/// Enters a database whose files are complete, as it was left, and whether something of it was lost. If that fails, the
+/// files are there all the same.
 pub(super) fn register(
     session: &mut Session,
     name: &str,
