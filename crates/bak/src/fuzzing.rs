@@ -7,8 +7,9 @@
 use windlass_base::Lsn;
 
 use crate::census::Census;
-use crate::checksum::xor16;
+use crate::checksum::{page_checksum, xor16};
 use crate::container::{Input, SeekInput};
+use crate::data_file::{self, Boot};
 use crate::error::{Error, PageId};
 use crate::fields::Fields;
 use crate::listing::Listing;
@@ -18,7 +19,7 @@ use crate::original::Original;
 use crate::outline::Outline;
 use crate::page::PAGE_BYTES;
 use crate::stream_reader::StreamReader;
-use crate::table::{Database, Pages, fuzz_page};
+use crate::table::{Database, Pages, decode_xml, fuzz_page};
 use crate::transactions::Transactions;
 use crate::verify::Verifier;
 
@@ -187,6 +188,38 @@ fn read_log(bytes: &[u8]) {
     for transaction in transactions.open() {
         let text = transaction.to_string();
         assert!(text.len() < 1000, "{text}");
+    }
+}
+
+/// Reads the tokens of an `xml` value, behind the head that every one has. Must not panic or grow without limit.
+pub fn fuzz_xml(bytes: &[u8]) {
+    let document = [&[0xDF, 0xFF, 2, 0xB0, 4], bytes].concat();
+    if let Ok(text) = decode_xml(&document) {
+        assert!(text.len() <= (document.len() + 256) * 256, "{}", text.len());
+    }
+}
+
+/// Reads the pages of a data file as an offline database is read. Must not panic.
+pub fn fuzz_data_file(bytes: &[u8]) {
+    let (number, bytes) = bytes.split_at(bytes.len().min(6));
+    let id = PageId {
+        file: Fields(number).u16(4),
+        page: Fields(number).u32(0),
+    };
+    // Of a short page too, and with a checksum that fits.
+    let (pfs, page) = bytes.split_at(bytes.len() / 2);
+    for length in [page.len().min(PAGE_BYTES), PAGE_BYTES] {
+        let mut page = page.to_vec();
+        page.resize(length, 0);
+        for is_sealed in [false, true] {
+            if is_sealed && length == PAGE_BYTES {
+                let sum = page_checksum(&page).to_le_bytes();
+                page.splice(0x3C..0x40, sum);
+            }
+            Boot::read(&page);
+            data_file::file_of_first_page(&page);
+            data_file::is_damaged(&page, id, || data_file::is_allocated(pfs, id));
+        }
     }
 }
 

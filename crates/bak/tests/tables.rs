@@ -493,6 +493,85 @@ fn a_missing_page_of_an_index_costs_its_own_rows_and_not_those_behind_it() {
     assert_eq!(missed, 830, "each row is on one page");
 }
 
+/// Puts bytes over others in a page, with the right checksum.
+fn put(memory: &mut Memory, (extent, page): ((u16, u32), usize), at: usize, bytes: &[u8]) {
+    let page = &mut memory.extents.get_mut(&extent).unwrap()[page * PAGE_BYTES..][..PAGE_BYTES];
+    page[at..at + bytes.len()].copy_from_slice(bytes);
+    let sum = windlass_bak::page_checksum(page);
+    page[0x3C..0x40].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// The places of some bytes in the pages.
+fn find(memory: &Memory, bytes: &[u8]) -> Vec<((u16, u32), usize, usize)> {
+    let mut found = Vec::new();
+    for (extent, content) in &memory.extents {
+        for (page, content) in content.chunks(PAGE_BYTES).enumerate() {
+            let places = content.windows(bytes.len()).enumerate();
+            let places = places.filter(|(_, window)| *window == bytes);
+            found.extend(places.map(|(at, _)| (*extent, page, at)));
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// No sample has `xml` columns, so a column of text becomes one: `sysrscols` says so, and a value is put in it.
+#[test]
+fn xml_is_text_and_what_is_no_xml_keeps_its_bytes_and_is_counted() {
+    let Some(mut opened) = Opened::new(&["sql2008r2_Northwind.bak"], 1) else {
+        return;
+    };
+    let name: Vec<u8> = "Alfreds Futterkiste"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let mut document = b"\xDF\xFF\x01\xB0\x04\xF0\x01a\0\xEF\0\0\x01\xF8\x01\x11\x0A".to_vec();
+    document.extend("0123456789".encode_utf16().flat_map(u16::to_le_bytes));
+    document.push(0xF7);
+    assert_eq!(document.len(), name.len());
+    for (extent, page, at) in find(&opened.pages, &name) {
+        put(&mut opened.pages, (extent, page), at, &document);
+    }
+    // The second column of a table, nvarchar(40): the type is behind its two numbers and a count.
+    let is_candidate = |content: &[u8]| content[12..16] == [2, 0, 0, 0];
+    let candidates = find(&opened.pages, &[0xE7, 80, 0, 0]);
+    let candidates = candidates.into_iter().filter(|(extent, page, at)| {
+        let content = &opened.pages.extents[extent][page * PAGE_BYTES..][..PAGE_BYTES];
+        at.checked_sub(28)
+            .is_some_and(|begin| is_candidate(&content[begin..]))
+    });
+    let candidates: Vec<_> = candidates.collect();
+    assert!(!candidates.is_empty());
+    for (extent, page, at) in candidates {
+        put(&mut opened.pages, (extent, page), at, &[0xF1, 0, 0, 0]);
+    }
+    let mut opened = Opened {
+        database: Database::open(&mut opened.pages).unwrap(),
+        pages: opened.pages,
+    };
+    let table = opened.table("Customers");
+    let mut values = Vec::new();
+    let tally = opened
+        .database
+        .read(&mut opened.pages, &table, &mut |row| {
+            values.push(row[1].clone());
+            Ok(())
+        })
+        .unwrap();
+    values.retain(|value| !matches!(value, Value::Binary(_)));
+    let text = Value::Text("<a>0123456789</a>".to_owned());
+    assert_eq!(values, [text]);
+    assert_eq!(
+        (tally.rows, tally.undecoded.count, tally.problems.count),
+        (97, 96, 0)
+    );
+    assert!(
+        tally.undecoded.texts[0].contains("no binary XML"),
+        "{:?}",
+        tally.undecoded.texts
+    );
+}
+
 #[test]
 fn damaged_pages_never_panic() {
     let mut state = 0x1234_5678_9ABC_DEF1_u64;

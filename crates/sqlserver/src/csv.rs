@@ -9,7 +9,7 @@ use windlass_bak::table::{Table, Value};
 
 use crate::Error;
 use crate::extract::Fill;
-use crate::table_folder::{TableFile, TableFolder};
+use crate::table_folder::{CSV, TableFile, TableFolder};
 
 /// A folder of CSV files.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct CsvWriter(TableFolder);
 impl CsvWriter {
     /// Writes to an empty folder.
     pub(crate) fn new(folder: &Path) -> Self {
-        Self(TableFolder::new(folder, "csv"))
+        Self(TableFolder::new(folder, CSV))
     }
 
     /// Creates the file of a table; `fill` gets a function that adds rows. Returns the name of the file.

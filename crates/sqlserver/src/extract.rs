@@ -11,6 +11,7 @@ use windlass_io::{directory, output, own};
 use crate::csv::CsvWriter;
 use crate::parquet::ParquetWriter;
 use crate::sqlite::SqliteWriter;
+use crate::table_folder::{CSV, PARQUET, claim_folder};
 use crate::{Error, Source};
 
 /// Suffix of unfinished files.
@@ -55,14 +56,17 @@ pub struct ExtractedTable {
     pub opaque: Vec<String>,
     /// What the log of the backup says against its pages.
     pub unsettled: Option<UnsettledObject>,
+    /// Its foreign keys that a SQLite file was not given, with the reason.
+    pub foreign_keys_left_out: Vec<String>,
 }
 
 impl ExtractedTable {
-    /// Whether every row that the server counts was written, with the names of its columns, and none that a server
-    /// would undo.
+    /// Whether every row that the server counts was written, with the names of its columns and no value in its stored
+    /// form that should be another, and none that a server would undo.
     pub fn is_whole(&self) -> bool {
         self.refusal.is_none()
             && self.tally.problems.count == 0
+            && self.tally.undecoded.count == 0
             && self.unnamed_columns == 0
             && self.unsettled.is_none()
             && self.tally.rows == self.counted_rows
@@ -126,15 +130,13 @@ pub fn extract_within(
     let mut unfinished = OsString::from(to);
     unfinished.push(UNFINISHED_SUFFIX);
     let unfinished = PathBuf::from(unfinished);
-    // What a killed extraction left; a folder is not removed unseen.
+    // What a killed extraction left is replaced.
     let _claim = match format {
-        Format::Csv | Format::Parquet => {
-            make_folder(&unfinished)?;
-            None
-        }
+        Format::Csv => claim_folder(&unfinished, CSV)?,
+        Format::Parquet => claim_folder(&unfinished, PARQUET)?,
         Format::Sqlite => {
             refuse_log(&unfinished, format)?;
-            Some(claim(&unfinished)?)
+            claim(&unfinished)?
         }
     };
     let written = write(source, &database, &chosen, &unfinished, (format, bytes_max));
@@ -171,18 +173,6 @@ fn refuse_log(to: &Path, format: Format) -> Result<(), Error> {
         Format::Sqlite => own::refuse_left_log(to).map_err(|error| Error::file(to, error)),
         Format::Csv | Format::Parquet => Ok(()),
     }
-}
-
-/// Makes a folder, which must not exist: it may be another extraction's.
-fn make_folder(path: &Path) -> Result<(), Error> {
-    std::fs::create_dir(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Error::Sequence {
-            path: path.to_owned(),
-            reason: "it exists: another extraction writes it, or one that was killed has left it. Remove it then"
-                .to_owned(),
-        },
-        _ => Error::file(path, error),
-    })
 }
 
 /// An empty file that SQLite writes: nobody else takes its name, or removes it, while it is held.
@@ -226,7 +216,10 @@ fn write(
     (format, bytes_max): (Format, Option<u64>),
 ) -> Result<Vec<ExtractedTable>, Error> {
     let mut writer = match format {
-        Format::Sqlite => Writer::Sqlite(SqliteWriter::create(to, bytes_max)?),
+        Format::Sqlite => {
+            let tables = tables.iter().copied().filter(|table| is_written(table));
+            Writer::Sqlite(SqliteWriter::create(to, bytes_max, tables)?)
+        }
         Format::Csv => Writer::Csv(CsvWriter::new(to)),
         Format::Parquet => Writer::Parquet(ParquetWriter::new(to)),
     };
@@ -238,6 +231,10 @@ fn write(
         sqlite.finish()?;
     }
     Ok(written)
+}
+
+fn is_written(table: &Table) -> bool {
+    table.refusal.is_none() && !table.columns.is_empty()
 }
 
 fn write_table(
@@ -261,9 +258,13 @@ fn write_table(
         unnamed_columns: table.unnamed_columns,
         opaque: opaque.map(|column| column.name.clone()).collect(),
         unsettled: None,
+        foreign_keys_left_out: Vec::new(),
     };
-    if table.refusal.is_some() || table.columns.is_empty() {
+    if !is_written(table) {
         return Ok(extracted);
+    }
+    if let Writer::Sqlite(sqlite) = writer {
+        extracted.foreign_keys_left_out = sqlite.left_out(table);
     }
     let mut refused = Refused::default();
     let mut fill = |put: &mut Put<'_>| {

@@ -4,13 +4,16 @@
 //! their columns have no declared type, so that SQLite does not convert that text to a float; every
 //! other column keeps its declared type. The table `windlass_columns` records each column's type in
 //! SQL Server.
+//!
+//! A foreign key is written if the table that it references is, with the key that it names: SQLite refuses to change
+//! the rows of a table whose foreign keys lead nowhere.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue};
 use rusqlite::{Connection, Transaction, params_from_iter};
-use windlass_bak::table::{Column, Table, Value};
+use windlass_bak::table::{Column, ForeignKey, Table, Value};
 
 use crate::Error;
 use crate::extract::Fill;
@@ -22,12 +25,19 @@ const FLOAT_DIGITS_MAX: u128 = 1_000_000_000_000_000;
 #[derive(Debug)]
 pub(crate) struct SqliteWriter {
     connection: Connection,
-    names: BTreeSet<String>,
+    /// The names of the tables that are written, by object.
+    names: BTreeMap<u32, String>,
+    /// Their primary and unique keys.
+    keys: BTreeMap<u32, Vec<Vec<String>>>,
 }
 
 impl SqliteWriter {
-    /// Creates the file, which must not exist, with a limit of its size.
-    pub(crate) fn create(path: &Path, bytes_max: Option<u64>) -> Result<Self, Error> {
+    /// Creates the file, which must not exist, with a limit of its size. `tables` are those that will be written.
+    pub(crate) fn create<'t>(
+        path: &Path,
+        bytes_max: Option<u64>,
+        tables: impl Iterator<Item = &'t Table> + Clone,
+    ) -> Result<Self, Error> {
         let connection = Connection::open(path)?;
         if let Some(bytes) = bytes_max {
             let page: u32 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
@@ -36,6 +46,7 @@ impl SqliteWriter {
         }
         connection.execute_batch(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
+             PRAGMA foreign_keys = OFF;
              CREATE TABLE windlass_columns (
                  table_name TEXT NOT NULL, column_name TEXT NOT NULL, sql_type TEXT NOT NULL,
                  is_nullable INTEGER NOT NULL, is_identity INTEGER NOT NULL,
@@ -43,7 +54,8 @@ impl SqliteWriter {
         )?;
         Ok(Self {
             connection,
-            names: BTreeSet::from(["windlass_columns".to_owned()]),
+            names: names(tables.clone()),
+            keys: tables.map(|table| (table.object, keys(table))).collect(),
         })
     }
 
@@ -53,9 +65,10 @@ impl SqliteWriter {
         table: &Table,
         fill: &mut Fill<'_, T>,
     ) -> Result<(String, T), Error> {
-        let name = self.name_of(table);
+        let name = self.names.get(&table.object).cloned().unwrap_or_default();
+        let create = self.create_statement(&name, table);
         let transaction = self.connection.transaction()?;
-        transaction.execute_batch(&create_statement(&name, table))?;
+        transaction.execute_batch(&create)?;
         describe(&transaction, &name, table)?;
         let places = vec!["?"; table.columns.len()].join(", ");
         let mut insert =
@@ -75,8 +88,60 @@ impl SqliteWriter {
         Ok(())
     }
 
-    /// A unique name: the plain name for a table in `dbo`, with the schema as prefix for others.
-    fn name_of(&mut self, table: &Table) -> String {
+    /// The foreign keys of a table that are not written, with the reason.
+    pub(crate) fn left_out(&self, table: &Table) -> Vec<String> {
+        let keys = table.foreign_keys.iter();
+        let left = keys.filter_map(|key| {
+            let why = self.refusal(key)?;
+            Some(format!("{}: {why}", key.name))
+        });
+        left.collect()
+    }
+
+    fn refusal(&self, key: &ForeignKey) -> Option<&'static str> {
+        let Some(keys) = self.keys.get(&key.referenced) else {
+            return Some("the table that it references is not written");
+        };
+        if key.columns.is_empty() {
+            return Some("its columns cannot be read");
+        }
+        let sorted = |columns: &[String]| columns.iter().cloned().collect::<BTreeSet<_>>();
+        let referenced = sorted(&key.referenced_columns);
+        let is_unique = keys.iter().any(|columns| sorted(columns) == referenced);
+        (!is_unique).then_some("the columns that it references are not a key that is written")
+    }
+
+    fn create_statement(&self, name: &str, table: &Table) -> String {
+        let column = |column: &Column| {
+            let nullable = if column.is_nullable { "" } else { " NOT NULL" };
+            format!("{} {}{nullable}", quoted(&column.name), declared(column))
+        };
+        let mut parts: Vec<String> = table.columns.iter().map(column).collect();
+        if !table.primary_key.is_empty() {
+            parts.push(format!("PRIMARY KEY ({})", listed(&table.primary_key)));
+        }
+        for columns in table.unique_keys.iter().filter(|key| !key.is_empty()) {
+            parts.push(format!("UNIQUE ({})", listed(columns)));
+        }
+        for key in &table.foreign_keys {
+            if let (None, Some(referenced)) = (self.refusal(key), self.names.get(&key.referenced)) {
+                parts.push(format!(
+                    "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({})",
+                    quoted(&key.name),
+                    listed(&key.columns),
+                    quoted(referenced),
+                    listed(&key.referenced_columns)
+                ));
+            }
+        }
+        format!("CREATE TABLE {} ({});", quoted(name), parts.join(", "))
+    }
+}
+
+/// Unique names: the plain name for a table in `dbo`, with the schema as prefix for others.
+fn names<'t>(tables: impl Iterator<Item = &'t Table>) -> BTreeMap<u32, String> {
+    let mut taken = BTreeSet::from(["windlass_columns".to_owned()]);
+    let mut unique = |table: &Table| {
         let plain = if table.schema == "dbo" {
             table.name.clone()
         } else {
@@ -88,38 +153,27 @@ impl SqliteWriter {
         };
         let mut name = plain.clone();
         let mut number = 2;
-        while !self.names.insert(name.to_lowercase()) {
+        while !taken.insert(name.to_lowercase()) {
             name = format!("{plain} ({number})");
             number += 1;
         }
-        name
-    }
+        (table.object, name)
+    };
+    tables.map(&mut unique).collect()
+}
+
+fn keys(table: &Table) -> Vec<Vec<String>> {
+    let primary = std::slice::from_ref(&table.primary_key).iter();
+    primary.chain(&table.unique_keys).cloned().collect()
+}
+
+fn listed(columns: &[String]) -> String {
+    let columns: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
+    columns.join(", ")
 }
 
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\"").replace('\0', ""))
-}
-
-fn create_statement(name: &str, table: &Table) -> String {
-    let mut seen = BTreeSet::new();
-    let mut parts: Vec<String> = table
-        .columns
-        .iter()
-        .map(|column| {
-            seen.insert(column.name.to_lowercase());
-            let nullable = if column.is_nullable { "" } else { " NOT NULL" };
-            format!("{} {}{nullable}", quoted(&column.name), declared(column))
-        })
-        .collect();
-    let keys = [("PRIMARY KEY", std::slice::from_ref(&table.primary_key))];
-    let keys = keys.into_iter().chain([("UNIQUE", &table.unique_keys[..])]);
-    for (word, lists) in keys {
-        for columns in lists.iter().filter(|columns| !columns.is_empty()) {
-            let columns: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
-            parts.push(format!("{word} ({})", columns.join(", ")));
-        }
-    }
-    format!("CREATE TABLE {} ({});", quoted(name), parts.join(", "))
 }
 
 /// The type in the column's declaration; empty where an affinity would change values.
@@ -128,7 +182,7 @@ fn declared(column: &Column) -> String {
     let base = declaration.split('(').next().unwrap_or_default();
     match base {
         _ if column.is_wide_decimal() || column.sql_type.is_opaque() => String::new(),
-        "sql_variant" => String::new(),
+        "sql_variant" | "xml" => String::new(),
         "binary" | "varbinary" | "image" | "timestamp" => "BLOB".to_owned(),
         _ => declaration.replace("(max)", "").to_uppercase(),
     }

@@ -72,10 +72,65 @@ fn northwind_becomes_a_sqlite_file_with_its_types_keys_and_sums() {
     assert_eq!(check, "ok");
 }
 
+/// The foreign keys of a table: name of the table, its columns, the table and the columns that they reference.
+fn foreign_keys(database: &Connection, table: &str) -> Vec<String> {
+    let query = "SELECT group_concat(\"from\", ',') || ' -> ' || \"table\" || '.' || group_concat(\"to\", ',')
+                 FROM pragma_foreign_key_list(?) GROUP BY id ORDER BY 1";
+    let mut statement = database.prepare(query).unwrap();
+    let keys = statement.query_map([table], |row| row.get(0)).unwrap();
+    keys.map(Result::unwrap).collect()
+}
+
+#[test]
+fn foreign_keys_are_those_of_the_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("x.db");
+    let Some(whole) = extracted(&["sql2005_Northwind_a.bak"], &to) else {
+        return;
+    };
+    assert!(
+        whole
+            .tables
+            .iter()
+            .all(|table| table.foreign_keys_left_out.is_empty())
+    );
+    let database = Connection::open(&to).unwrap();
+    let orders = [
+        "CustomerID -> Customers.CustomerID",
+        "EmployeeID -> Employees.EmployeeID",
+        "ShipVia -> Shippers.ShipperID",
+    ];
+    assert_eq!(foreign_keys(&database, "Orders"), orders);
+    let own = ["ReportsTo -> Employees.EmployeeID"];
+    assert_eq!(foreign_keys(&database, "Employees"), own);
+    drop(database);
+
+    let to = folder.path().join("y.db");
+    let mut source = Source::open(&paths(&["sql2005_Northwind_a.bak"]).unwrap(), 1).unwrap();
+    let wanted = ["Orders".to_owned(), "Shippers".to_owned()];
+    let part = extract(&mut source, &to, Format::Sqlite, &wanted).unwrap();
+    let left: Vec<usize> = part
+        .tables
+        .iter()
+        .map(|table| table.foreign_keys_left_out.len())
+        .collect();
+    assert_eq!(left, [2, 0]);
+    assert!(part.tables[0].is_whole());
+    let database = Connection::open(&to).unwrap();
+    assert_eq!(
+        foreign_keys(&database, "Orders"),
+        ["ShipVia -> Shippers.ShipperID"]
+    );
+    database
+        .execute_batch("PRAGMA foreign_keys = ON; DELETE FROM Orders; DELETE FROM Shippers;")
+        .unwrap();
+}
+
 #[test]
 fn every_full_backup_gives_all_rows_that_the_server_counts() {
     let mut tables = 0;
     let mut rows = 0;
+    let mut foreign_keys = 0;
     for sample in common::samples() {
         if !sample.special().starts_with("full;") || sample.special().contains("stripe ") {
             continue;
@@ -89,11 +144,18 @@ fn every_full_backup_gives_all_rows_that_the_server_counts() {
             assert_eq!(table.is_whole(), !is_damaged, "{}: {table:?}", sample.name);
             tables += 1;
             rows += table.tally.rows;
+            assert_eq!(table.foreign_keys_left_out, [""; 0], "{}", table.name);
         }
+        let database = Connection::open(&to).unwrap();
+        let violated = number(&database, "SELECT count(*) FROM pragma_foreign_key_check");
+        assert_eq!(violated as u64, 0, "{}", sample.name);
+        let query = "SELECT count(*) FROM pragma_foreign_key_list(tables.name), sqlite_schema tables WHERE seq = 0";
+        foreign_keys += number(&database, query) as u64;
     }
     if tables > 0 {
         // With the second set and the stripes, which other tests read, 175 tables and 202 717 rows.
         assert_eq!((tables, rows), (172, 202_701));
+        assert_eq!(foreign_keys, 120);
     }
 }
 
@@ -194,5 +256,50 @@ fn one_table_becomes_csv_and_nothing_that_exists_is_touched() {
         assert!(error.contains("SQLite would apply it"), "{error}");
         std::fs::remove_file(left).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
+
+/// A folder beside the name, as a killed extraction leaves it, or as one that is running has it.
+#[test]
+fn what_a_killed_extraction_left_is_replaced_and_what_another_writes_is_not_touched() {
+    let Some(files) = paths(&["sql2012_pubs_a.bak"]) else {
+        return;
+    };
+    let wanted = ["dbo.stores".to_owned()];
+    for (format, extension) in [(Format::Csv, "csv"), (Format::Parquet, "parquet")] {
+        let folder = tempfile::tempdir().unwrap();
+        let (to, beside) = (
+            folder.path().join("pubs"),
+            folder.path().join("pubs.extracting"),
+        );
+        let mut source = Source::open(&files, 1).unwrap();
+        let mut run = || extract(&mut source, &to, format, &wanted);
+        std::fs::create_dir(&beside).unwrap();
+        std::fs::write(beside.join(format!("dbo.old.{extension}")), "half").unwrap();
+
+        let other = std::fs::File::open(&beside).unwrap();
+        other.lock().unwrap();
+        let error = run().unwrap_err().to_string();
+        assert!(error.contains("another extraction writes it"), "{error}");
+        drop(other);
+        let foreign = beside.join("notes.txt");
+        std::fs::write(&foreign, "mine").unwrap();
+        let error = run().unwrap_err().to_string();
+        assert!(
+            error.contains("'notes.txt', which no extraction writes"),
+            "{error}"
+        );
+        assert_eq!(std::fs::read_dir(&beside).unwrap().count(), 2);
+        std::fs::remove_file(foreign).unwrap();
+
+        run().unwrap();
+        let names = std::fs::read_dir(&to)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            [format!("dbo.stores.{extension}").as_str()]
+        );
+        assert!(!beside.exists());
     }
 }

@@ -8,8 +8,10 @@ use std::process::Command;
 
 use crate::run::execute;
 
-const TARGETS: [&str; 11] = [
+const TARGETS: [&str; 13] = [
+    "bak_data_file",
     "bak_file",
+    "bak_xml",
     "tsql_parse",
     "tsql_flow",
     "tds_request",

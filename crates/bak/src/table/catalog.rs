@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::compressed::Compression;
+use super::foreign_keys::{ForeignKey, ForeignKeyFacts};
 use super::layout::Field;
 use super::pages::Pages;
 use super::rows::{RowReader, TakeRow, Tally};
@@ -18,6 +19,7 @@ const SYSSCALARTYPES: u32 = 50;
 const SYSIDXSTATS: u32 = 54;
 const SYSISCOLS: u32 = 55;
 pub(super) const SYSCLSOBJS: u32 = 64;
+const SYSSINGLEOBJREFS: u32 = 74;
 
 /// The class of schemas in `sysclsobjs`.
 pub(super) const CLASS_SCHEMA: i64 = 50;
@@ -76,6 +78,7 @@ pub struct Table {
     pub unnamed_columns: usize,
     pub primary_key: Vec<String>,
     pub unique_keys: Vec<Vec<String>>,
+    pub foreign_keys: Vec<ForeignKey>,
     pub is_heap: bool,
     /// Number of rows according to the server.
     pub counted_rows: u64,
@@ -136,6 +139,7 @@ struct Facts {
     indexes: BTreeMap<u32, Vec<(i64, bool, bool)>>,
     /// Key columns by table and index: position, column.
     keys: BTreeMap<(u32, i64), Vec<(i64, u32)>>,
+    foreign_keys: ForeignKeyFacts,
 }
 
 impl Database {
@@ -172,10 +176,17 @@ impl Database {
         self.system_rows(pages, SYSSCHOBJS, &mut |row| {
             // The server's own objects have negative numbers or are in the schema sys.
             let is_own = row.number(1) > 0 && row.number(3) != 4;
-            if row.text(6).trim_end() == "U" && is_own {
-                let object = row.number(1) as u32;
-                facts.tables.push((object, row.number(3), row.text(2)));
+            match row.text(6).trim_end() {
+                "U" if is_own => {
+                    let object = row.number(1) as u32;
+                    facts.tables.push((object, row.number(3), row.text(2)));
+                }
+                "F" => facts.foreign_keys.object(row),
+                _ => {}
             }
+        })?;
+        self.system_rows(pages, SYSSINGLEOBJREFS, &mut |row| {
+            facts.foreign_keys.reference(row);
         })?;
         self.column_facts(pages, &mut facts)?;
         self.index_facts(pages, &mut facts)?;
@@ -365,6 +376,12 @@ impl Database {
             computed: computed.into_iter().map(|column| column.name).collect(),
             primary_key: primary.map(|(index, ..)| key(*index)).unwrap_or_default(),
             unique_keys: unique.map(|(index, ..)| key(*index)).collect(),
+            foreign_keys: facts.foreign_keys.of(object, &|table, column| {
+                let described = facts.columns.get(&table)?.iter();
+                let mut columns = described.map(|described| &described.column);
+                let found = columns.find(|found| found.id == column);
+                found.map(|found| found.name.clone())
+            }),
             is_heap: rowsets.iter().any(|rowset| rowset.index == 0),
             counted_rows: rowsets.iter().map(|rowset| rowset.rows).sum(),
             refusal: refusal(&rowsets, described),
@@ -410,6 +427,7 @@ impl Database {
             tally.rows += part.rows;
             tally.pages += part.pages;
             tally.problems.extend(part.problems);
+            tally.undecoded.extend(part.undecoded);
         }
         Ok(tally)
     }

@@ -11,6 +11,7 @@
 mod catalog;
 mod compressed;
 mod date;
+mod foreign_keys;
 mod layout;
 mod lob;
 mod owners;
@@ -22,11 +23,14 @@ mod system;
 mod text;
 mod unsettled;
 mod value;
+mod xml;
 
 pub(crate) use compressed::fuzz_page;
 pub(crate) use value::datetime_text;
+pub(crate) use xml::decode as decode_xml;
 
 pub use catalog::{Column, Database, Refusal, Table};
+pub use foreign_keys::ForeignKey;
 pub use owners::{Owner, OwnerPart, Owners};
 pub use pages::Pages;
 pub use rows::{TakeRow, Tally};

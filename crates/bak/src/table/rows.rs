@@ -19,6 +19,8 @@ pub struct Tally {
     pub rows: u64,
     pub pages: u64,
     pub problems: Problems,
+    /// Values that are returned as they are stored because they were not understood: `xml`.
+    pub undecoded: Problems,
 }
 
 pub type TakeRow<'a> = dyn FnMut(&[Value]) -> Result<(), Error> + 'a;
@@ -60,6 +62,7 @@ impl RowReader<'_> {
                 match taken {
                     Ok(true) => {
                         tally.rows += 1;
+                        self.note_undecoded(page, slot, &values, &mut tally.undecoded);
                         take(&values)?;
                     }
                     Ok(false) => {}
@@ -82,6 +85,17 @@ impl RowReader<'_> {
         tally.pages = scanned.pages;
         tally.problems.extend(scanned.problems);
         Ok(tally)
+    }
+
+    fn note_undecoded(&self, page: &Page, slot: u16, values: &[Value], noted: &mut Problems) {
+        for (field, value) in self.fields.iter().zip(values) {
+            if let Some(why) = field.sql_type.undecoded(value) {
+                noted.push(format!(
+                    "column {} of the row in slot {slot} of page {}: {why}",
+                    field.column, page.id
+                ));
+            }
+        }
     }
 
     /// Decodes a row. Returns `false` if the record is none.

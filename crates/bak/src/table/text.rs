@@ -16,17 +16,18 @@ const CP850: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£�
 
 /// Decodes text of a column with this collation. An unknown collation is treated as Latin.
 pub(super) fn decode_text(bytes: &[u8], collation: u32) -> String {
-    let encoding = match code_page(collation) {
-        Some(437) => return decode_half(bytes, CP437),
-        Some(850) => return decode_half(bytes, CP850),
-        Some(page) => encoding_of(page),
-        None => WINDOWS_1252,
-    };
-    encoding.decode_without_bom_handling(bytes).0.into_owned()
+    let known = code_page(collation).and_then(|page| decode_page(bytes, page.into()));
+    known.unwrap_or_else(|| whole(WINDOWS_1252, bytes))
 }
 
-fn encoding_of(page: u16) -> &'static Encoding {
+/// Decodes text in a code page; `None` if it is not known.
+pub(super) fn decode_page(bytes: &[u8], page: u32) -> Option<String> {
     match page {
+        437 => return Some(decode_half(bytes, CP437)),
+        850 => return Some(decode_half(bytes, CP850)),
+        _ => {}
+    }
+    let encoding = match page {
         874 => WINDOWS_874,
         932 => SHIFT_JIS,
         936 => GBK,
@@ -34,6 +35,7 @@ fn encoding_of(page: u16) -> &'static Encoding {
         950 => BIG5,
         1250 => WINDOWS_1250,
         1251 => WINDOWS_1251,
+        1252 => WINDOWS_1252,
         1253 => WINDOWS_1253,
         1254 => WINDOWS_1254,
         1255 => WINDOWS_1255,
@@ -41,8 +43,13 @@ fn encoding_of(page: u16) -> &'static Encoding {
         1257 => WINDOWS_1257,
         1258 => WINDOWS_1258,
         65001 => UTF_8,
-        _ => WINDOWS_1252,
-    }
+        _ => return None,
+    };
+    Some(whole(encoding, bytes))
+}
+
+fn whole(encoding: &'static Encoding, bytes: &[u8]) -> String {
+    encoding.decode_without_bom_handling(bytes).0.into_owned()
 }
 
 fn decode_half(bytes: &[u8], upper: &str) -> String {

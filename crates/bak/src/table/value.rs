@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::date::{date_text, datetime2_text, offset_text, time_text};
 use super::text::decode_text;
+use super::xml;
 use crate::fields::{Fields, utf16};
 
 /// A type with its parameters.
@@ -31,9 +32,9 @@ pub enum Value {
     Real(f64),
     /// `decimal`, `numeric`, `money`: the digits, and how many of them are after the point.
     Decimal(i128, u8),
-    /// Text, dates, times, `uniqueidentifier`
+    /// Text, dates, times, `uniqueidentifier`, `xml`
     Text(String),
-    /// `binary` and unsupported types
+    /// `binary`, unsupported types, and `xml` that is not understood
     Binary(Vec<u8>),
 }
 
@@ -161,7 +162,7 @@ impl SqlType {
 
     /// Whether values are returned as bytes, without decoding.
     pub fn is_opaque(&self) -> bool {
-        matches!(self.id, id::UDT | id::XML | id::JSON)
+        matches!(self.id, id::UDT | id::JSON)
     }
 
     pub fn declaration(&self) -> String {
@@ -256,8 +257,21 @@ impl SqlType {
             id::NCHAR | id::NVARCHAR | id::NTEXT => Value::Text(utf16(bytes)),
             id::TIMESTAMP => Value::Binary(bytes.iter().rev().copied().collect()),
             id::SQL_VARIANT => variant(bytes)?,
+            // A document that is not understood stays as it is stored; `undecoded` tells.
+            id::XML => match xml::decode(bytes) {
+                Ok(text) => Value::Text(text),
+                Err(_) => Value::Binary(bytes.to_vec()),
+            },
             _ => Value::Binary(bytes.to_vec()),
         })
+    }
+
+    /// Why a value that was decoded is still in its stored form, though its type has another.
+    pub(super) fn undecoded(&self, value: &Value) -> Option<String> {
+        match value {
+            Value::Binary(bytes) if self.id == id::XML => xml::decode(bytes).err(),
+            _ => None,
+        }
     }
 
     fn is_text_or_binary(&self) -> bool {

@@ -171,6 +171,17 @@ pub(super) fn problems(extracted: &Extracted) -> Vec<String> {
             let more = reported.count - reported.texts.len() as u64;
             problems.push(format!("{name}: and {more} more"));
         }
+        let undecoded = &table.tally.undecoded;
+        if undecoded.count > 0 {
+            problems.push(format!(
+                "{name}: {} values are given as their stored bytes because they were not understood",
+                undecoded.count
+            ));
+            problems.extend(undecoded.texts.iter().map(|text| format!("{name}: {text}")));
+        }
+        for key in &table.foreign_keys_left_out {
+            problems.push(format!("{name}: foreign key {key}: left out"));
+        }
         if let Some(unsettled) = &table.unsettled {
             problems.push(format!("{name}: {}", unsettled.text()));
         }
@@ -203,6 +214,9 @@ fn as_json(extracted: &Extracted) -> Json {
                 "refusal": table.refusal.as_ref().map(ToString::to_string),
                 "problems": table.tally.problems.texts,
                 "problem_count": table.tally.problems.count,
+                "undecoded": table.tally.undecoded.texts,
+                "undecoded_count": table.tally.undecoded.count,
+                "foreign_keys_left_out": table.foreign_keys_left_out,
                 "computed_columns": table.computed,
                 "unnamed_columns": table.unnamed_columns,
                 "columns_as_bytes": table.opaque,

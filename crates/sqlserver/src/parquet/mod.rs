@@ -21,7 +21,7 @@ use windlass_bak::table::{Table, Value};
 use self::column::ColumnBuffer;
 use crate::Error;
 use crate::extract::Fill;
-use crate::table_folder::{TableFile, TableFolder};
+use crate::table_folder::{PARQUET, TableFile, TableFolder};
 
 /// Bytes of values that are collected before they are written.
 const GROUP_BYTES_MAX: usize = 32 << 20;
@@ -36,7 +36,7 @@ pub(crate) struct ParquetWriter(TableFolder);
 impl ParquetWriter {
     /// Writes to an empty folder.
     pub(crate) fn new(folder: &Path) -> Self {
-        Self(TableFolder::new(folder, "parquet"))
+        Self(TableFolder::new(folder, PARQUET))
     }
 
     /// Creates the file of a table; `fill` gets a function that adds rows. Returns the name of the file.
