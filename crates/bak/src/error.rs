@@ -60,7 +60,8 @@ pub enum Error {
     /// A page whose header is readable, and whose content is not.
     #[error(
         "page {page} seems to be encrypted, as in a database with transparent data encryption: its header has the \
-         flags {flags:#06x}, and its slots make no sense. Only a server with the certificate can read it"
+         flags {flags:#06x}, and its slots make no sense. Only a server with the certificate can read it; which \
+         certificate that is cannot be said, because no backup is known that shows where its thumbprint is stored"
     )]
     SealedPage { page: PageId, flags: u16 },
     /// The file ends in the middle of a structure.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_bak::page::{PAGE_BYTES, PageHeader};
 use windlass_bak::page_checksum;
-use windlass_sqlserver::{Destination, Error, Restored, Step, restore};
+use windlass_sqlserver::{Continuation, Destination, Error, Restored, Step, restore};
 
 const CUBE: &str = "sql2008r2_lab_Cube_Query_History__";
 
@@ -173,6 +173,72 @@ fn differentials_go_over_their_full_backup_and_over_no_other() {
         "{refused:?}"
     );
     assert_eq!(std::fs::read_dir(to.path()).unwrap().count(), 0);
+}
+
+/// One file with the set of `first`, and behind it that of `second` as the second set.
+fn joined(first: &Path, second: &Path) -> Vec<u8> {
+    let mut bytes = std::fs::read(first).unwrap();
+    let mut second = std::fs::read(second).unwrap();
+    let find = |bytes: &[u8], tag: &[u8]| {
+        let mut blocks = (0..bytes.len()).step_by(512);
+        blocks.find(|at| bytes[*at..].starts_with(tag)).unwrap()
+    };
+    let begin = find(&second, b"SSET");
+    second[begin + 0x3E] = 2;
+    let end = find(&second, b"ESET");
+    second[end + 0x4E] = 2;
+    bytes.extend_from_slice(&second[begin..]);
+    bytes
+}
+
+#[test]
+fn a_full_backup_and_its_differential_in_one_file_are_restored_in_one_run_and_in_steps() {
+    let Some(folder) = common::folder() else {
+        return;
+    };
+    let names = [
+        "sql2008r2_lab_DoubleDiffing__difftest-full.bak",
+        "sql2008r2_lab_DoubleDiffing__difftest-diff1.bak",
+    ];
+    let [full, differential] = names.map(|name| folder.join(name));
+    let to = tempfile::tempdir().unwrap();
+    let both = to.path().join("both.bak");
+    std::fs::write(&both, joined(&full, &differential)).unwrap();
+    let set = |position| Step {
+        files: vec![both.clone()],
+        position,
+    };
+    let data = |restored: &Restored| {
+        let files = restored.files.iter().filter(|file| !file.is_log);
+        let contents: Vec<Vec<u8>> = files
+            .map(|file| std::fs::read(&file.path).unwrap())
+            .collect();
+        contents
+    };
+    let place = |name: &str| {
+        let folder = to.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        Destination {
+            folder: Some(folder),
+            ..Destination::default()
+        }
+    };
+    let expected = restored(&[&[names[0]], &[names[1]]], &place("a").folder.unwrap()).unwrap();
+    let at_once = restore(&[set(1), set(2)], &place("b")).unwrap();
+    assert!(data(&at_once) == data(&expected));
+
+    let first = restore(&[set(1)], &place("c")).unwrap();
+    assert!(data(&first) != data(&expected));
+    let files: BTreeMap<u16, PathBuf> = first
+        .files
+        .iter()
+        .map(|file| (file.id, file.path.clone()))
+        .collect();
+    let again = Continuation::prepare(vec![set(1)], first.base.set, &files, false);
+    assert!(matches!(again, Err(Error::Sequence { .. })), "{again:?}");
+    let second = Continuation::prepare(vec![set(2)], first.base.set, &files, false).unwrap();
+    assert!(second.apply().unwrap() > 0);
+    assert!(data(&first) == data(&expected));
 }
 
 #[test]

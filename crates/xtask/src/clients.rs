@@ -9,6 +9,8 @@ use crate::run;
 
 const PYMSSQL: &str = "pymssql==2.4.6";
 const MSSQL_PYTHON: &str = "mssql-python==1.16.0";
+/// Not a driver: it reads the Parquet files of the tests.
+const PYARROW: &str = "pyarrow==26.0.1";
 const TEDIOUS: &str = "tedious@19.2.2";
 const JDBC: &str = "mssql-jdbc-13.6.2.jre11.jar";
 const JDBC_ARTIFACT: &str = "com.microsoft.sqlserver:mssql-jdbc:13.6.2.jre11";
@@ -32,8 +34,9 @@ pub(crate) fn install() {
         source(format!("{GO_SOURCE}/client.go")),
         source(format!("{RUST_SOURCE}/src/main.rs")),
     );
+    let python_packages = [PYMSSQL, MSSQL_PYTHON, PYARROW].join(" ");
     let steps: [(&str, &str, Install); 5] = [
-        ("python", PYMSSQL, python),
+        ("python", &python_packages, python),
         ("node", TEDIOUS, node),
         ("java", JDBC, java),
         ("go", &go_source, go),
@@ -60,7 +63,7 @@ fn python() -> Result<(), String> {
     run::step(
         "drivers for Python",
         pip,
-        &["install", "--quiet", PYMSSQL, MSSQL_PYTHON],
+        &["install", "--quiet", PYMSSQL, MSSQL_PYTHON, PYARROW],
     )
 }
 
