@@ -1,12 +1,13 @@
-"""Compares Parquet files with the CSV files of the same tables, value by value.
+"""Compares Parquet files with the CSV files and the SQLite file of the same tables, value by value.
 
-Usage: parquet.py FOLDER_OF_PARQUET FOLDER_OF_CSV. Exit code 77: there is no pyarrow.
+Usage: parquet.py FOLDER_OF_PARQUET FOLDER_OF_CSV SQLITE_FILE. Exit code 77: there is no pyarrow.
 """
 
 import csv
 import datetime
 import decimal
 import pathlib
+import sqlite3
 import sys
 
 try:
@@ -36,8 +37,21 @@ def same(value, text):
     return str(value).upper() == text.upper() if type(value).__name__ == "UUID" else str(value) == text
 
 
-def main(parquet_folder, csv_folder):
+def same_in_sqlite(value, stored):
+    if value is None or stored is None:
+        return value is stored
+    if isinstance(value, decimal.Decimal) and isinstance(stored, float):
+        return float(value) == stored
+    if isinstance(value, decimal.Decimal):
+        return value == decimal.Decimal(stored)
+    if isinstance(value, (bool, int, float, bytes)):
+        return value == stored
+    return same(value, stored)
+
+
+def main(parquet_folder, csv_folder, sqlite_file):
     rows, types = 0, set()
+    database = sqlite3.connect(sqlite_file)
     for path in sorted(pathlib.Path(parquet_folder).glob("*.parquet")):
         table = pyarrow.parquet.read_table(path)
         types.update(str(field.type).split("(")[0].split("[")[0] for field in table.schema)
@@ -52,6 +66,11 @@ def main(parquet_folder, csv_folder):
                     assert same(column[count], text), (path, name, count, column[count], text)
                 count += 1
             assert count == table.num_rows, (path, count, table.num_rows)
+        # The rows are in the order in which they were written.
+        stored = database.execute(f'SELECT * FROM "{path.stem.removeprefix("dbo.")}" ORDER BY rowid').fetchall()
+        for index, (values, line) in enumerate(zip(zip(*columns), stored, strict=True)):
+            for name, value, found in zip(names, values, line, strict=True):
+                assert same_in_sqlite(value, found), (path, name, index, value, found)
         rows += count
     print(rows, " ".join(sorted(types)))
 

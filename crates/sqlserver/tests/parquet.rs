@@ -4,7 +4,7 @@
 #[path = "../../bak/tests/common/mod.rs"]
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use windlass_sqlserver::{Format, Source, extract};
@@ -12,9 +12,9 @@ use windlass_sqlserver::{Format, Source, extract};
 /// The exit code of the script without `pyarrow`.
 const NO_READER: i32 = 77;
 
-/// Compares the files of two folders; returns the rows and the types, or `None`, loudly, without a reader.
+/// Compares the files of two folders and a SQLite file; returns the rows and the types, or `None`, loudly, without a reader.
 #[expect(clippy::print_stderr, reason = "a test that tests nothing must say so")]
-fn compared(parquet: &Path, csv: &Path) -> Option<(u64, String)> {
+fn compared(outputs: &[PathBuf; 3]) -> Option<(u64, String)> {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/parquet.py");
     let installed =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/clients/python/bin/python3");
@@ -23,11 +23,7 @@ fn compared(parquet: &Path, csv: &Path) -> Option<(u64, String)> {
     } else {
         PathBuf::from("python3")
     };
-    let run = Command::new(python)
-        .arg(script)
-        .arg(parquet)
-        .arg(csv)
-        .output();
+    let run = Command::new(python).arg(script).args(outputs).output();
     let run = match run {
         Ok(run) if run.status.code() != Some(NO_READER) => run,
         _ => {
@@ -49,19 +45,20 @@ fn compared(parquet: &Path, csv: &Path) -> Option<(u64, String)> {
 }
 
 #[test]
-fn another_program_reads_the_same_values_as_are_in_the_csv_files() {
+fn another_program_reads_the_same_values_as_are_in_the_csv_and_sqlite_files() {
     let mut all = 0;
     for sample in common::samples() {
         if !sample.special().starts_with("full;") || sample.special().contains("stripe ") {
             continue;
         }
         let folder = tempfile::tempdir().unwrap();
-        let [parquet, csv] = ["p", "c"].map(|name| folder.path().join(name));
-        for (to, format) in [(&parquet, Format::Parquet), (&csv, Format::Csv)] {
+        let outputs = ["p", "c", "s"].map(|name| folder.path().join(name));
+        let formats = [Format::Parquet, Format::Csv, Format::Sqlite];
+        for (to, format) in outputs.iter().zip(formats) {
             let mut source = Source::open(std::slice::from_ref(&sample.path), 1).unwrap();
             extract(&mut source, to, format, &[]).unwrap();
         }
-        let Some((rows, types)) = compared(&parquet, &csv) else {
+        let Some((rows, types)) = compared(&outputs) else {
             return;
         };
         all += rows;
