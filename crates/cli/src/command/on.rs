@@ -72,7 +72,7 @@ pub(super) fn extracted(
         .path()
         .join(format!("{}.db", file_name(&source.database)));
     let made = extract_within(&mut source, &file, Format::Sqlite, &wanted, Some(BYTES_MAX));
-    let made = made.map_err(|error| match error {
+    let mut made = made.map_err(|error| match error {
         Error::Sqlite(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull) => format!(
             "the tables take more than {} GB, or there is no more room in {}: extract them with windlass extract, \
              and query that file",
@@ -88,6 +88,10 @@ pub(super) fn extracted(
         for line in log_lines(unsettled) {
             message_line(&line);
         }
+    }
+    // A query needs no foreign keys, and most are left out when only the tables of the query are extracted.
+    for table in &mut made.tables {
+        table.foreign_keys_left_out.clear();
     }
     for problem in problems(&made) {
         message_line(&problem);
