@@ -34,10 +34,10 @@ pub(super) fn text(
         0x0A | 0x0B => decimal(input, false)?,
         0x87 => decimal(input, true)?,
         0x0C | 0x0F | 0x17 | 0x1B | 0x85 => base64(bytes(input)?),
-        0x84 => bytes(input)?
-            .iter()
-            .map(|byte| format!("{byte:02X}"))
-            .collect(),
+        // Behind the `0x` of binary values.
+        0x84 => Value::Binary(bytes(input)?.to_vec())
+            .to_string()
+            .split_off(2),
         0x0D | 0x10 | 0x16 => {
             let bytes = bytes(input)?;
             let Some((page, text)) = bytes.split_first_chunk::<4>() else {
@@ -48,12 +48,12 @@ pub(super) fn text(
         }
         0x12 => {
             let days = i32::from_le_bytes(input.array()?);
-            trimmed(datetime_text(u32::from_le_bytes(input.array()?), days)?)
+            trimmed(&datetime_text(u32::from_le_bytes(input.array()?), days)?)
         }
         0x13 => {
             let days = u16::from_le_bytes(input.array()?);
             let minutes = u32::from(u16::from_le_bytes(input.array()?));
-            trimmed(datetime_text(minutes * 60 * 300, days.into())?)
+            trimmed(&datetime_text(minutes * 60 * 300, days.into())?)
         }
         0x14 => money(i32::from_le_bytes(input.array()?).into()),
         0x81..=0x83 => of_2005(token, u64::from_le_bytes(input.array()?))?,
@@ -118,7 +118,12 @@ fn decimal(input: &mut Input<'_>, is_trimmed: bool) -> Result<String, String> {
     }
     let sql_type = SqlType {
         id: id::DECIMAL,
-        precision: [9, 19, 28, 38][(bytes.len() - 7) / 4],
+        precision: match bytes.len() {
+            7 => 9,
+            11 => 19,
+            15 => 28,
+            _ => 38,
+        },
         scale,
         ..SqlType::default()
     };
@@ -150,8 +155,8 @@ fn moment(token: u8, input: &mut Input<'_>) -> Result<String, String> {
         .for_each(|(slot, byte)| *slot = *byte);
     let (units, days) = (u64::from_le_bytes(wide), days(input)?);
     match token {
-        0x7D => return time_text(units, scale).map(trimmed),
-        0x7E => return datetime2_text(days, units, scale).map(trimmed),
+        0x7D => return time_text(units, scale).map(|text| trimmed(&text)),
+        0x7E => return datetime2_text(days, units, scale).map(|text| trimmed(&text)),
         _ => {}
     }
     let minutes = i16::from_le_bytes(input.array()?);
@@ -160,14 +165,14 @@ fn moment(token: u8, input: &mut Input<'_>) -> Result<String, String> {
     let (time, zone) = rest.split_once(' ').unwrap_or_default();
     let zone = if minutes == 0 { "Z" } else { zone };
     Ok(match token {
-        0x7A => format!("{}{zone}", trimmed(time.to_owned())),
-        0x7B => format!("{date}T{}{zone}", trimmed(time.to_owned())),
+        0x7A => format!("{}{zone}", trimmed(time)),
+        0x7B => format!("{date}T{}{zone}", trimmed(time)),
         _ => format!("{date}{zone}"),
     })
 }
 
 /// A moment in the form of XML, without zeros at the end of its fraction.
-fn trimmed(text: String) -> String {
+fn trimmed(text: &str) -> String {
     let text = text.replacen(' ', "T", 1);
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -182,7 +187,7 @@ fn of_2005(token: u8, stored: u64) -> Result<String, String> {
     // Two bits say whether the date and the time are there.
     let stored = stored / 4;
     if token == TIME {
-        return Ok(format!("{}Z", trimmed(time_text(stored, 3)?)));
+        return Ok(format!("{}Z", trimmed(&time_text(stored, 3)?)));
     }
     let (rest, days) = match token {
         MOMENT => (stored % 86_400_000, stored / 86_400_000),
@@ -196,7 +201,7 @@ fn of_2005(token: u8, stored: u64) -> Result<String, String> {
     let sign = if year < 0 { "-" } else { "" };
     let date = format!("{sign}{:04}-{month:02}-{day:02}", year.unsigned_abs());
     if token == MOMENT {
-        return Ok(format!("{date}T{}Z", trimmed(time_text(rest, 3)?)));
+        return Ok(format!("{date}T{}Z", trimmed(&time_text(rest, 3)?)));
     }
     let minutes = rest.cast_signed() - ZONE_BEGIN;
     if minutes == 0 {

@@ -139,8 +139,7 @@ fn dates_of_2005_are_those_that_were_put_in() {
             "2020-02-29-05:00",
         ),
     ] {
-        let stored = (number * 4).to_le_bytes();
-        let digits: String = stored.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = format!("{:016x}", (number * 4).swap_bytes());
         let found = with_value(&format!("{token:02x}{digits}"));
         assert_eq!(found.as_deref(), Ok(text));
     }
