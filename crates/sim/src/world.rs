@@ -490,7 +490,6 @@ impl World {
                 .map_err(|other| format!("after a crash: {reason}; in flight: {other}"))?;
             self.outcome.in_flight_kept += 1;
             self.acknowledged = in_flight;
-            // Nobody heard when it was in the log.
             self.moments.push(Moment::new(None, 0, &self.acknowledged));
         }
         self.in_flight = None;
