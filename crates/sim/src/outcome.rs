@@ -31,6 +31,12 @@ pub struct Outcome {
     pub log_backups: u64,
     /// Full backups rolled forward with the log backups since, and compared.
     pub rolled_forward: u64,
+    /// Of these, upon a differential backup.
+    pub rolled_upon_differential: u64,
+    /// Of these, up to or before a commit.
+    pub stopped_at_commit: u64,
+    /// Of these, up to a time.
+    pub stopped_at_time: u64,
     /// Transactions refused because the log was full.
     pub log_full: u64,
     /// Operations refused because a disk or a file was full.
@@ -56,6 +62,9 @@ impl Outcome {
         self.differentials += other.differentials;
         self.log_backups += other.log_backups;
         self.rolled_forward += other.rolled_forward;
+        self.rolled_upon_differential += other.rolled_upon_differential;
+        self.stopped_at_commit += other.stopped_at_commit;
+        self.stopped_at_time += other.stopped_at_time;
         self.log_full += other.log_full;
         self.disk_full += other.disk_full;
         self.failed_syncs += other.failed_syncs;
@@ -72,7 +81,7 @@ impl fmt::Display for Outcome {
             "{} commits, {} crashes ({} found the commit in flight), {} disk operations, {} clean \
              refusals ({} log full, {} disk full), {} failed syncs, {} times offline, {} recoveries cut \
              off, {} lives with several files, {} stale files refused, {} restores ({} differential), {} log backups, \
-             {} times rolled forward",
+             {} times rolled forward ({} upon a differential, {} to a commit, {} to a time)",
             self.commits,
             self.crashes,
             self.in_flight_kept,
@@ -88,7 +97,10 @@ impl fmt::Display for Outcome {
             self.restores,
             self.differentials,
             self.log_backups,
-            self.rolled_forward
+            self.rolled_forward,
+            self.rolled_upon_differential,
+            self.stopped_at_commit,
+            self.stopped_at_time
         )
     }
 }

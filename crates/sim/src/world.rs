@@ -9,7 +9,8 @@
 //! - Once a sync has failed, the database accepts no changes, and its files are not touched until
 //!   it is opened again.
 //! - One of several data files, or their log, put back from an earlier life is refused.
-//! - The log backups since a full backup have no gap, and restored upon it equal the database at their ends.
+//! - The log backups since a full backup have no gap. Restored upon it, or upon a differential of it, they equal the
+//!   database at the commit, or before the commit, or at the time that they stop at, or else at their ends.
 //! - A restored backup equals a commit between its start and its end; extents not marked in the
 //!   differential map equal the base.
 
@@ -26,7 +27,7 @@ use windlass_engine::{
 
 use crate::copy::Copy;
 use crate::disk::{Disk, Fault};
-use crate::log::LogCopy;
+use crate::log::{LogCopy, Moment, now_ms};
 use crate::outcome::{Outcome, compare, stamped, take_mark_out};
 use crate::rng::Rng;
 use crate::stale::{self, Kept};
@@ -47,9 +48,13 @@ pub(crate) struct World {
     pub(crate) database: Option<Arc<Database>>,
     pub(crate) acknowledged: State,
     in_flight: Option<State>,
+    /// All commits, in order.
+    pub(crate) moments: Vec<Moment>,
     snapshots: Vec<(ReadSnapshot, State)>,
     /// Full backups by their sets.
     pub(crate) copies: BTreeMap<Guid, Copy>,
+    /// Differential backups, each with the set that is its base.
+    pub(crate) differentials: Vec<(Guid, Copy)>,
     /// All log backups, in order.
     pub(crate) logs: Vec<LogCopy>,
     pub(crate) files: usize,
@@ -124,8 +129,10 @@ impl World {
             database: Some(database),
             acknowledged: State::default(),
             in_flight: None,
+            moments: Vec::new(),
             snapshots: Vec::new(),
             copies: BTreeMap::new(),
+            differentials: Vec::new(),
             logs: Vec::new(),
             files,
             kept: Kept::new(),
@@ -341,11 +348,14 @@ impl World {
         }
         let state = Arc::new(pages);
         self.in_flight = Some(Arc::clone(&state));
+        let begun_ms = now_ms();
         match writer.commit() {
             Ok(lsn) => {
                 self.say(|| format!("commit {lsn:#} of {} pages", state.len()));
                 self.acknowledged = state;
                 self.in_flight = None;
+                self.moments
+                    .push(Moment::new(Some(lsn), begun_ms, &self.acknowledged));
                 self.outcome.commits += 1;
                 Ok(())
             }
@@ -480,6 +490,7 @@ impl World {
                 .map_err(|other| format!("after a crash: {reason}; in flight: {other}"))?;
             self.outcome.in_flight_kept += 1;
             self.acknowledged = in_flight;
+            self.moments.push(Moment::new(None, 0, &self.acknowledged));
         }
         self.in_flight = None;
         stale::check(self)?;

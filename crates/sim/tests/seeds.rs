@@ -29,8 +29,12 @@ fn every_crash_leaves_the_acknowledged_commits() {
         total.stale_refused,
         total.log_backups,
         total.rolled_forward,
+        total.rolled_upon_differential,
+        total.stopped_at_commit,
     ];
     assert!(seen.iter().all(|&count| count > 5), "{total}");
+    // How many depends on the clock.
+    assert!(total.stopped_at_time > 0, "{total}");
 }
 
 /// Faults hit every opening except the last, when the disk works and the database must open.

@@ -1,6 +1,9 @@
 //! What log backups of a page engine database cost, and how fast they are applied.
 //!
-//! 1. Commits a second of one writer, alone and while a log backup is made every second, in turn. Floor: 0.95.
+//! 1. Commits a second of one writer, alone and while a log backup is made every second, in turn. Floor: 0.95. Other
+//!    variants of the backup say what costs them: uncompressed, and to NUL, which writes nothing. Beside each is the rate
+//!    while a backup runs, of that between two: both are of the same seconds, so that what else the machine does counts
+//!    for both.
 //! 2. A full backup, and log backups of what the writer did in the meantime; then the restore of all, by phases: the rate
 //!    at which data are copied and log is applied, beside the rate at which the log was made. Floor: 3 times that.
 //!
@@ -93,12 +96,11 @@ fn create(folder: &Path, options: &Options) -> anyhow::Result<Arc<Database>> {
 }
 
 fn back_up(
-    path: &Path,
+    (device, compression): (DeviceAddress, Compression),
     kind: BackupKind,
     snapshot: Box<dyn Snapshot>,
 ) -> anyhow::Result<BackupReport> {
-    let device = DeviceAddress::disk(path.to_owned());
-    let mut request = BackupRequest::new(vec![device], Compression::ZSTD_LOW);
+    let mut request = BackupRequest::new(vec![device], compression);
     request.media.overwrite = Overwrite::Format;
     request.media.skip_checks = true;
     Ok(backup(
@@ -110,30 +112,73 @@ fn back_up(
 
 fn begin_chain(database: &Arc<Database>, folder: &Path) -> anyhow::Result<BackupReport> {
     let snapshot = EngineSnapshot::open(database, BackupMode::Full)?;
-    back_up(
-        &folder.join("full.bak"),
-        BackupKind::Full,
-        Box::new(snapshot),
-    )
+    let device = DeviceAddress::disk(folder.join("full.bak"));
+    let how = (device, Compression::ZSTD_LOW);
+    back_up(how, BackupKind::Full, Box::new(snapshot))
 }
 
 fn back_up_log(database: &Arc<Database>, path: &Path) -> anyhow::Result<BackupReport> {
     let snapshot = EngineLogSnapshot::open(database, true)?;
-    back_up(path, BackupKind::Log, Box::new(snapshot))
+    let how = (DeviceAddress::disk(path.to_owned()), Compression::ZSTD_LOW);
+    back_up(how, BackupKind::Log, Box::new(snapshot))
+}
+
+/// A kind of log backup to measure.
+#[derive(Clone, Copy)]
+struct Variant {
+    name: &'static str,
+    is_kept: bool,
+    compression: Compression,
+}
+
+const VARIANTS: [Variant; 3] = [
+    Variant {
+        name: "ZSTD LOW, to disk",
+        is_kept: true,
+        compression: Compression::ZSTD_LOW,
+    },
+    Variant {
+        name: "uncompressed, to disk",
+        is_kept: true,
+        compression: Compression::NONE,
+    },
+    Variant {
+        name: "ZSTD LOW, to NUL",
+        is_kept: false,
+        compression: Compression::ZSTD_LOW,
+    },
+];
+
+/// What was committed while backups ran, or between them.
+#[derive(Default, Clone, Copy)]
+struct Share {
+    commits: f64,
+    seconds: f64,
+}
+
+impl Share {
+    fn add(&mut self, commits: u64, since: Instant) {
+        self.commits += commits as f64;
+        self.seconds += since.elapsed().as_secs_f64();
+    }
+
+    fn rate(self) -> f64 {
+        self.commits / self.seconds
+    }
 }
 
 /// Commits while `beside` runs on the calling thread; commits a second.
 fn interval(
     options: &Options,
     database: &Arc<Database>,
-    mut beside: impl FnMut() -> anyhow::Result<()>,
+    mut beside: impl FnMut(&AtomicU64) -> anyhow::Result<()>,
 ) -> anyhow::Result<f64> {
     let pages = options.database_pages();
     let (stop, commits) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| write(options, database, pages, (&stop, &commits)));
         let begun = Instant::now();
-        let outcome = beside();
+        let outcome = beside(&commits);
         let rate = commits.load(Ordering::Relaxed) as f64 / begun.elapsed().as_secs_f64();
         stop.store(true, Ordering::Relaxed);
         outcome?;
@@ -167,47 +212,77 @@ fn write(
 }
 
 fn every_second(options: &Options, database: &Arc<Database>, folder: &Path) -> anyhow::Result<()> {
+    println!(
+        "one writer, {} pages a commit, {} MB, {} rounds of {} s in turn, medians\n",
+        options.pages, options.size_mb, options.rounds, options.seconds
+    );
+    println!(
+        "| a log backup every {} ms | commits/s | of those alone (floor 0.95) | ms for one backup | while one runs, \
+         of those between |",
+        options.every_ms
+    );
+    println!("|---|---:|---:|---:|---:|");
+    let mut alone = Vec::new();
+    for variant in VARIANTS {
+        pairs(options, database, (folder, variant), &mut alone)?;
+    }
+    println!("| none | {:.0} | | | |\n", median(alone.into_iter()));
+    Ok(())
+}
+
+/// Alone and beside log backups, in turn.
+fn pairs(
+    options: &Options,
+    database: &Arc<Database>,
+    (folder, variant): (&Path, Variant),
+    alone: &mut Vec<f64>,
+) -> anyhow::Result<()> {
     let until = Duration::from_secs(options.seconds);
     let every = Duration::from_millis(options.every_ms);
-    let path = folder.join("log.trn");
-    let (mut alone, mut beside, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut backups, mut seconds) = (0_u32, 0.0);
+    let device = match variant.is_kept {
+        true => DeviceAddress::disk(folder.join("log.trn")),
+        false => DeviceAddress::nul(),
+    };
+    let one = || {
+        let snapshot = EngineLogSnapshot::open(database, true)?;
+        let how = (device.clone(), variant.compression);
+        back_up(how, BackupKind::Log, Box::new(snapshot))
+    };
+    let (mut beside, mut ratios, mut backups) = (Vec::new(), Vec::new(), 0_u32);
+    let (mut during, mut between) = (Share::default(), Share::default());
     for _ in 0..options.rounds {
         // Immediately before: the speed of the disk changes from minute to minute.
-        let before = interval(options, database, || {
+        let before = interval(options, database, |_| {
             std::thread::sleep(until);
             Ok(())
         })?;
-        back_up_log(database, &path)?;
-        let with = interval(options, database, || {
+        one()?;
+        let with = interval(options, database, |commits| {
             let begun = Instant::now();
             while begun.elapsed() < until {
-                let started = Instant::now();
-                back_up_log(database, &path)?;
+                let count = || commits.load(Ordering::Relaxed);
+                let (started, first) = (Instant::now(), count());
+                one()?;
                 backups += 1;
-                seconds += started.elapsed().as_secs_f64();
+                during.add(count() - first, started);
+                let (ended, first) = (Instant::now(), count());
                 std::thread::sleep(every.saturating_sub(started.elapsed()));
+                between.add(count() - first, ended);
             }
             Ok(())
         })?;
-        back_up_log(database, &path)?;
+        one()?;
         alone.push(before);
         beside.push(with);
         ratios.push(with / before);
     }
     println!(
-        "one writer, {} pages a commit, {} MB, {} rounds of {} s in turn, medians\n",
-        options.pages, options.size_mb, options.rounds, options.seconds
-    );
-    println!("| | commits/s | of those alone (floor 0.95) | ms for one backup |");
-    println!("|---|---:|---:|---:|");
-    println!("| alone | {:.0} | | |", median(alone.into_iter()));
-    println!(
-        "| a log backup every {} ms | {:.0} | {:.3} | {:.1} |\n",
-        options.every_ms,
+        "| {} | {:.0} | {:.3} | {:.1} | {:.3} |",
+        variant.name,
         median(beside.into_iter()),
         median(ratios.into_iter()),
-        1000.0 * seconds / f64::from(backups.max(1)),
+        1000.0 * during.seconds / f64::from(backups.max(1)),
+        during.rate() / between.rate(),
     );
     Ok(())
 }
@@ -227,7 +302,7 @@ fn restored(options: &Options, database: &Arc<Database>, folder: &Path) -> anyho
     let each = Duration::from_secs(options.seconds) / options.logs.max(1);
     let made = Instant::now();
     let mut log_bytes = 0.0;
-    let rate = interval(options, database, || {
+    let rate = interval(options, database, |_| {
         for number in 0..options.logs {
             std::thread::sleep(each);
             let report = back_up_log(database, &folder.join(format!("{number}.trn")))?;

@@ -14,13 +14,14 @@
 //! | [`crate::log::writer`] | the log; whether the database is offline |
 //! | [`crate::files`], [`crate::dirty`], [`crate::versions`], [`crate::differential`] | data files, dirty page lists, old page versions, differential map |
 //!
-//! The other modules use these parts: [`create`] (with [`content`]) and [`recovery`] (which opens), [`transaction`] and
-//! [`read`], [`flush`] (page writes), [`foreign`] (changes by another SQLite), [`backup`], [`log_backup`],
-//! [`page_restore`] and [`counters`].
+//! The other modules use these parts: [`create`] (with [`content`]) and [`recovery`] (which opens), [`add_file`],
+//! [`transaction`] and [`read`], [`flush`] (page writes), [`foreign`] (changes by another SQLite), [`backup`],
+//! [`log_backup`], [`page_restore`] and [`counters`].
 //!
 //! Locks, in locking order: writer's token, checkpoint, log chain, commit gate, header, log, a partition of the
 //! pool, dirty page lists. Never two of the same kind at once.
 
+mod add_file;
 pub(crate) mod backup;
 pub(crate) mod checkpoint;
 mod checksums;
@@ -63,17 +64,13 @@ use crate::error::{EngineError, Result};
 use crate::files::{DataFile, DataFiles, extents_used};
 use crate::instance::Shared;
 use crate::log::header::Header;
-use crate::log::record::Group;
-use crate::log::writer::{AppendError, Log, Resume};
-use crate::options::{FileSpec, RecoveryModel};
+use crate::log::writer::{Log, Resume};
+use crate::options::FileSpec;
 use crate::pool::{DatabaseNumber, PageKey};
 use crate::stamps::fingerprint;
-use crate::storage::{FileSystem, OpenMode, StorageFile, unnamed};
+use crate::storage::{FileSystem, OpenMode, StorageFile};
 use crate::versions::{Commit, Versions};
 use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES};
-
-/// Log bytes kept free for recovery to log that a data file was not added.
-const LAYOUT_RESERVE: u64 = 4096;
 
 /// An open database of an instance.
 #[derive(Debug)]
@@ -281,95 +278,6 @@ impl Database {
         EngineError::Busy {
             database: self.name.clone(),
         }
-    }
-
-    /// Adds a data file. Extents not yet used are spread over all files from then on.
-    pub fn add_file(&self, spec: &FileSpec) -> Result<()> {
-        self.add_dressed_file(spec, &|_| Ok(()))
-    }
-
-    /// The same; `dress` gets the complete file under its temporary name. A crash before the end leaves a file
-    /// of zeros, which is not part of the database.
-    pub fn add_dressed_file(&self, spec: &FileSpec, dress: &Dress<'_>) -> Result<()> {
-        self.check_writable()?;
-        if self.data.specs().len() >= 1000 {
-            return Err(EngineError::Invalid(
-                "a database has at most 1000 files".to_owned(),
-            ));
-        }
-        let files = self.shared.files.as_ref();
-        let file = create::make_file(files, spec, OpenMode::Begin)?;
-        let named = file
-            .lock_database()
-            .map_err(|error| EngineError::lock(&spec.path, error))
-            .and_then(|()| {
-                let dressed = dress(&unnamed(&spec.path));
-                dressed.map_err(|error| EngineError::io("name", &spec.path, error))?;
-                let named = files.publish(&spec.path, file.as_ref());
-                named.map_err(|error| EngineError::io("name", &spec.path, error))
-            });
-        if named.is_err() {
-            // The first error is the one to report.
-            let _left = files.discard(&spec.path, file.as_ref());
-        }
-        named?;
-        let checkpointing = self.checkpointer.lock();
-        // The header is stored under the gate, so that no commit uses the new extents before they
-        // are durable.
-        let gate = self.commits.gate();
-        let added = DataFile {
-            spec: spec.clone(),
-            file: Arc::clone(&file),
-        };
-        let room = self.data.add(added, self.pages_placed());
-        let logged = room.and_then(|()| self.log_layout());
-        if logged.is_err() {
-            // The first error is the one to report.
-            let _left = files.discard(&spec.path, file.as_ref());
-        }
-        logged?;
-        self.header.write(&self.log, &self.data, |header| {
-            // The first file, too, gets its stamp with the next checkpoint.
-            if header.files.len() == 2 {
-                header.lengths.fill(0);
-            }
-        })?;
-        drop(gate);
-        // The file is added; if this checkpoint fails, a later one stamps it.
-        let _stamped = self.advance_redo(&checkpointing);
-        Ok(())
-    }
-
-    /// The pages whose places a new data file does not change: those that a reader or the header knows, and those
-    /// that the log may go on describing by ranges.
-    fn pages_placed(&self) -> u32 {
-        let dirty = self.dirty.last_page().map_or(0, PageNumber::sqlite);
-        let visible = self.versions.pages_visible();
-        visible.max(self.header.page_count()).max(dirty)
-    }
-
-    /// Logs the last data file and region, which a restore of log backups adds at this place. The caller holds the
-    /// gate. If that fails, they are removed again.
-    fn log_layout(&self) -> Result<()> {
-        if self.recovery_model() != RecoveryModel::Full {
-            return Ok(());
-        }
-        let (files, regions) = (self.data.specs(), self.data.regions());
-        let mut group = Group::default();
-        let added = files.last().zip(regions.last());
-        group.layout(files.len() - 1, regions.len() - 1, added);
-        // If a crash prevents the header that follows, recovery logs that the file was not added.
-        let reserve = self.checkpoint_reserve() + LAYOUT_RESERVE;
-        let sequence = self.versions.latest().sequence;
-        let appended = self.log.append(&group, sequence, reserve);
-        let appended = appended.map_err(|error| match error {
-            AppendError::NoRoom(room) => self.log_full(room, "its size does not suffice"),
-            AppendError::Failed(error) => error,
-        });
-        if appended.is_err() {
-            self.data.remove_last();
-        }
-        self.log.flush_to(appended?.end)
     }
 
     /// Closes the database. All data is then in the data files; a single data file is a plain

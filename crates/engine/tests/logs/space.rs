@@ -2,18 +2,22 @@
 
 use windlass_base::PAGE_BYTES;
 use windlass_engine::{
-    BackupMode, CreateDatabase, EngineError, Growth, LogReuseWait, RecoveryModel, StopAt,
+    BackupMode, CreateDatabase, EngineError, FileSpec, Growth, LogReuseWait, RecoveryModel, StopAt,
 };
 
 use crate::world::{Restored, World, pages_of};
 
-/// A database whose log does not grow.
-fn fixed(folder: &std::path::Path) -> World {
+/// A small database whose log does not grow.
+fn request(folder: &std::path::Path) -> CreateDatabase {
     let mut request = CreateDatabase::new("a", folder.join("a.mdf"), folder.join("a.ldf"));
     request.log.size = 640 << 10;
     request.log.growth = Growth::Fixed;
     request.data_files[0].size = 1 << 20;
-    World::create(folder, 11, &request)
+    request
+}
+
+fn fixed(folder: &std::path::Path) -> World {
+    World::create(folder, 11, &request(folder))
 }
 
 fn fill(world: &mut World) -> u32 {
@@ -78,6 +82,70 @@ fn only_a_log_backup_frees_the_log_and_a_full_log_loses_nothing() {
     for _ in 0..400 {
         world.commit().unwrap();
     }
+}
+
+/// Small transactions until the log is full, if it does not grow.
+fn touches_until_full() -> u32 {
+    let folder = tempfile::tempdir().unwrap();
+    let mut world = fixed(folder.path());
+    world.commit().unwrap();
+    world.back_up(BackupMode::Full, true).unwrap();
+    for count in 0..10_000 {
+        match world.touch() {
+            Ok(()) => {}
+            Err(EngineError::LogFull { .. }) => return count,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("the log never fills");
+}
+
+#[test]
+fn the_addition_of_a_file_grows_a_log_that_has_no_room_for_it() {
+    let touches = touches_until_full();
+    let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let request = CreateDatabase {
+        log: FileSpec {
+            growth: Growth::Bytes(256 << 10),
+            ..request(folders[0].path()).log
+        },
+        ..request(folders[0].path())
+    };
+    let mut world = World::create(folders[0].path(), 11, &request);
+    world.commit().unwrap();
+    world.back_up(BackupMode::Full, true).unwrap();
+    for _ in 0..touches {
+        world.touch().unwrap();
+    }
+    let log = |world: &World| world.database.files()[1].spec.size;
+    assert_eq!(log(&world), request.log.size);
+    world.add_file().unwrap();
+    assert!(log(&world) > request.log.size);
+    world.commit().unwrap();
+    world.crash(folders[1].path());
+    world.commit().unwrap();
+    world.back_up_log(true, true).unwrap();
+    let sets = world.sets.clone();
+    let mut restored = Restored::data(&[&sets[0]], folders[2].path());
+    assert!(restored.roll(&sets[1], StopAt::End, None).unwrap());
+    assert!(pages_of(&restored.recover()) == *world.latest().pages);
+}
+
+#[test]
+fn a_file_is_not_added_to_a_full_log_that_does_not_grow() {
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let mut world = fixed(folders[0].path());
+    world.commit().unwrap();
+    world.back_up(BackupMode::Full, true).unwrap();
+    while world.touch().is_ok() {}
+    let refused = world.add_file().unwrap_err();
+    assert!(matches!(refused, EngineError::LogFull { .. }), "{refused}");
+    assert_eq!(world.database.files().len(), 2);
+    assert!(!world.folder.join("f1").exists());
+    world.crash(folders[1].path());
+    world.back_up_log(true, true).unwrap();
+    world.add_file().unwrap();
+    world.commit().unwrap();
 }
 
 #[test]

@@ -169,6 +169,18 @@ impl World {
         self.commit_pages(pages)
     }
 
+    /// A transaction that changes a few bytes of the first page.
+    pub(crate) fn touch(&mut self) -> Result<(), EngineError> {
+        self.fill += 1;
+        let mut pages = Vec::clone(&self.latest().pages);
+        if let Some(first) = pages.first_mut() {
+            let mut content = Vec::clone(first);
+            content[..4].copy_from_slice(&self.fill.to_le_bytes());
+            *first = Arc::new(content);
+        }
+        self.commit_pages(pages)
+    }
+
     fn commit_pages(&mut self, pages: Vec<Arc<Vec<u8>>>) -> Result<(), EngineError> {
         let before_ms = now_ms();
         let old = Arc::clone(&self.latest().pages);
