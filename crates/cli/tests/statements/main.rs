@@ -51,6 +51,7 @@ mod mistakes;
 mod moments;
 mod newest;
 mod object_faults;
+mod object_folders;
 mod objects;
 mod odd_files;
 mod older_copies;
