@@ -112,7 +112,11 @@ impl Groups {
             let first = own[0];
             let all = own.clone();
             own.retain(|index| backups[*index].at.is_some());
-            own.sort_by_key(|index| backups[*index].at);
+            // LSNs of two files are not comparable: a restore of the page engine goes back in them.
+            own.sort_by_key(|index| {
+                let of = backups[*index];
+                of.at.map(|(second, lsn)| (second, of.created_ns, lsn))
+            });
             if !alternate(own.into_iter().map(&form)) {
                 for index in all {
                     self.join_two(first, index);
@@ -255,6 +259,19 @@ mod tests {
             seen(&app, 2, 5),
         ];
         assert_eq!(databases(&one).len(), 1);
+        // Within one second a file that was restored, with lower LSNs, is the later one.
+        let at_once = [(5, 7), (5, 9), (6, 8), (6, 8)].map(|(created, lsn)| {
+            let lsn = Lsn {
+                vlf: lsn,
+                block: 1,
+                slot: 1,
+            };
+            Provenance {
+                at: Some((1, lsn)),
+                ..seen(&app, 1, created)
+            }
+        });
+        assert_eq!(databases(&at_once).len(), 1);
         // What has no time is as it is now.
         let now = Provenance {
             at: None,

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     };
     let mut is_left = false;
     for (index, step) in steps.restores.iter().enumerate() {
-        match restored(&mut session, arguments, &name, step, &mut console) {
+        match restored(&mut session, arguments, &name, (index, step), &mut console) {
             Restored::Whole { waits } => is_left = waits,
             // The next backup may contain what this one lost.
             Restored::WithLosses => outcome = Outcome::Failed,
@@ -96,16 +96,33 @@ enum Restored {
     Not,
 }
 
+/// A step in T-SQL. The first one says where the files go; the instance that runs it knows that from then on.
+fn tsql(session: &mut Session, name: &str, step: &RestoreOptions, is_first: bool) -> String {
+    if !is_first {
+        return print::restore(name, step);
+    }
+    // What cannot be read, the restore reports.
+    let places = session.moves_of_target(name, step).unwrap_or_default();
+    let moves = [places, step.moves.clone()].concat();
+    print::restore(
+        name,
+        &RestoreOptions {
+            moves,
+            ..step.clone()
+        },
+    )
+}
+
 /// Restores one step, here or by the server that has the database.
 fn restored(
     session: &mut Session,
     arguments: &RestoreArguments,
     name: &str,
-    step: &RestoreOptions,
+    (index, step): (usize, &RestoreOptions),
     console: &mut Console,
 ) -> Restored {
     if arguments.run.tsql || arguments.run.dry_run {
-        console.tsql(&print::restore(name, step));
+        console.tsql(&tsql(session, name, step, index == 0));
     }
     let result = match session.is_elsewhere() {
         true => {
@@ -135,7 +152,7 @@ fn reach(
     console: &mut Console,
 ) -> bool {
     for step in &steps.further {
-        match restored(session, arguments, name, step, console) {
+        match restored(session, arguments, name, (1, step), console) {
             Restored::Whole { waits: true } => {}
             Restored::Whole { waits: false } | Restored::WithLosses => return false,
             Restored::Not => return true,
@@ -144,7 +161,7 @@ fn reach(
     let Some((end, said)) = &steps.end else {
         return true;
     };
-    let ended = restored(session, arguments, name, end, console);
+    let ended = restored(session, arguments, name, (1, end), console);
     let is_over = ended == Restored::Whole { waits: false };
     if is_over {
         console.message(said.clone());

@@ -317,3 +317,22 @@ fn a_dry_run_says_who_has_the_database_locked_now() {
         connection.execute_batch("COMMIT").expect("its end");
     }
 }
+
+#[test]
+fn the_statements_of_a_dry_run_restore_the_same_database() {
+    let place = Place::new();
+    crate::log_backups::chain(&place, 2);
+    let to = place.text("copy.db");
+    let command = ["restore", "full.bak", "2.trn", "1.trn", "--to", &to];
+    let run = place.run(&[&command[..], &["--dry-run"]].concat());
+    let statements = run
+        .out
+        .lines()
+        .skip_while(|line| !line.starts_with("RESTORE"));
+    let statements = statements.collect::<Vec<_>>().join("\n");
+    assert_eq!(statements.matches("RESTORE ").count(), 3, "{}", run.out);
+    assert!(!place.path("copy.db").exists());
+    succeed(&place, &statements);
+    assert!(place.path("copy.db").exists() && place.path("copy.db-log").exists());
+    assert_eq!(crate::log_backups::last(&place, "copy"), 2);
+}

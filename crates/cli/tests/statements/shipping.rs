@@ -1,7 +1,8 @@
 //! `windlass ship`: a copy that is kept current from log backups.
 
 use crate::log_backups::{back_up_log, chain, insert, last};
-use crate::support::{Place, Run, on, succeed, well};
+use crate::sqlite_logs;
+use crate::support::{Place, Run, on, registered, succeed, well};
 
 /// A round from the folder `media` to a copy of its own.
 fn ship(place: &Place, options: &[&str]) -> Run {
@@ -224,4 +225,77 @@ fn a_copied_copy_is_not_continued_and_the_first_one_is() {
     assert_eq!(promoted(&place), 2);
     // There, it can be begun again.
     place.succeed(&["restore", "media/full.bak", "--to", "copied/shop.db"]);
+}
+
+/// The copy of a SQLite file.
+fn ship_app(place: &Place, options: &[&str]) -> Run {
+    std::fs::create_dir_all(place.path("standby")).expect("a folder");
+    let round = ["ship", "media", "--of", "app", "--to", "standby/app.db"];
+    place.run(&[&round, options].concat())
+}
+
+#[test]
+fn a_sqlite_file_is_shipped_by_its_log_backups() {
+    let place = registered();
+    let application = sqlite_logs::chain(&place, 2);
+    let back_up = |number: u32| {
+        sqlite_logs::step(&application, number);
+        succeed(
+            &place,
+            &format!("BACKUP LOG app TO DISK = 'd:\\{number}.trn'"),
+        );
+    };
+    let restored = |count: u32| {
+        let run = ship_app(&place, &["--once"]);
+        let starts = format!("{count} backup set(s) restored; reached 20");
+        assert!(run.out.starts_with(&starts), "{}{}", run.out, run.err);
+    };
+    move_to_media(&place, "full.bak");
+    let without_logs = ship_app(&place, &["--once"]);
+    assert!(
+        without_logs.err.contains("50297"),
+        "{}{}",
+        without_logs.out,
+        without_logs.err
+    );
+    move_to_media(&place, "1.trn");
+    restored(2);
+    restored(0);
+    back_up(3);
+    move_to_media(&place, "3.trn");
+    let gap = ship_app(&place, &["--once"]);
+    assert!(gap.err.contains("50296"), "{}{}", gap.out, gap.err);
+    move_to_media(&place, "2.trn");
+    restored(2);
+    back_up(4);
+    move_to_media(&place, "4.trn");
+    let run = ship_app(&place, &["--promote"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(sqlite_logs::last(&place, "standby/app.db"), 4);
+    let over = ship_app(&place, &["--once"]);
+    assert!(over.err.contains("50301"), "{}{}", over.out, over.err);
+}
+
+#[test]
+fn a_gap_in_the_log_of_a_sqlite_file_stops_the_copy() {
+    let place = registered();
+    let application = sqlite_logs::chain(&place, 1);
+    move_to_media(&place, "full.bak");
+    move_to_media(&place, "1.trn");
+    assert_eq!(ship_app(&place, &["--once"]).code, Some(0));
+    sqlite_logs::lose(&application);
+    succeed(
+        &place,
+        "BACKUP DATABASE app TO DISK = 'd:\\diff.bak' WITH DIFFERENTIAL",
+    );
+    sqlite_logs::step(&application, 2);
+    succeed(&place, "BACKUP LOG app TO DISK = 'd:\\2.trn'");
+    for file in ["diff.bak", "2.trn"] {
+        move_to_media(&place, file);
+    }
+    let run = ship_app(&place, &["--once"]);
+    assert!(run.err.contains("50296"), "{}{}", run.out, run.err);
+    // What was reached can be had all the same.
+    place.succeed(&["restore", "--to", "standby/app.db"]);
+    assert_eq!(sqlite_logs::last(&place, "standby/app.db"), 1);
 }

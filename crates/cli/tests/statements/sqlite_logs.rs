@@ -17,13 +17,13 @@ fn application(place: &Place) -> Connection {
     application
 }
 
-fn step(application: &Connection, number: u32) {
+pub(crate) fn step(application: &Connection, number: u32) {
     let insert = format!("INSERT INTO step VALUES ({number})");
     application.execute_batch(&insert).expect("a commit");
 }
 
 /// Whatever was not backed up yet is in no log that can be found again.
-fn lose(application: &Connection) {
+pub(crate) fn lose(application: &Connection) {
     for _ in 0..2 {
         step(application, 99);
         let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -35,7 +35,7 @@ fn lose(application: &Connection) {
 }
 
 /// `app` keeps its log, and has a full backup and log backups of one more step each.
-fn chain(place: &Place, logs: u32) -> Connection {
+pub(crate) fn chain(place: &Place, logs: u32) -> Connection {
     let application = application(place);
     succeed(
         place,
@@ -65,7 +65,7 @@ fn restore_log(file: u32, options: &str) -> String {
 
 /// The highest step in a database that is whole.
 #[track_caller]
-fn last(place: &Place, file: &str) -> i64 {
+pub(crate) fn last(place: &Place, file: &str) -> i64 {
     let database = Connection::open(place.path(file)).expect("a database");
     let text = |pragma| database.query_row::<String, _, _>(pragma, [], |row| row.get(0));
     assert_eq!(text("PRAGMA integrity_check").expect("a check"), "ok");

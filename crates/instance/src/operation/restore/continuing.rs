@@ -92,11 +92,12 @@ impl Inventory {
         let sets = self.held_until(until_ms);
         let chains = Chains::of(&sets);
         let guids: Vec<Guid> = wanted.iter().map(|index| sets[*index].set_guid).collect();
+        // A full backup of a SQLite file does not say whether log backups will follow.
         let can_ship = |index: usize| {
             let set = &self.found[index].set;
-            set.source_kind == SourceKind::Engine && End::of(set).is_some_and(|end| end.has_log)
+            let is_enough = set.source_kind == SourceKind::Engine || set.set_type == SetType::Log;
+            is_enough && End::of(set).is_some_and(|end| end.has_log)
         };
-
         if !wanted.iter().any(|index| can_ship(*index)) {
             return Err(table::ship_needs_log().into());
         }

@@ -4,20 +4,63 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::message::table;
 use windlass_catalog::FileRecord;
-use windlass_media::{DatabaseFile, SourceKind};
+use windlass_media::{DatabaseFile, SetConfiguration, SourceKind};
 
-use super::RestoreOperation;
 use super::placing::{Placing, Wish};
 use super::target::first;
-use crate::Failure;
+use super::{RestoreOperation, RestoreOptions};
 use crate::message_of::{os_error, quoted_os_error};
 use crate::names::absolute;
+use crate::operation::media::OpenedSet;
+use crate::operation::sql_server;
+use crate::{Failure, Session};
 
 /// A file of the set with its target path.
 pub(super) struct Placed {
     pub(super) record: FileRecord,
     /// Whether MOVE or the command names the path.
     is_named: bool,
+}
+
+impl Session {
+    /// The MOVE options that say in T-SQL where a restore puts the files by its target. None of backups of SQL Server,
+    /// whose dry run says it.
+    ///
+    /// # Errors
+    /// If the set cannot be read.
+    pub fn moves_of_target(
+        &mut self,
+        name: &str,
+        options: &RestoreOptions,
+    ) -> Result<Vec<(String, String)>, Failure> {
+        let Some(target) = options.target.as_deref() else {
+            return Ok(Vec::new());
+        };
+        let target = absolute(target)
+            .map_err(|error| table::cannot_open_file(target.display(), os_error(&error)))?;
+        let devices = options.media.addresses(self, Some(name))?;
+        if devices.is_empty() || sql_server::is_backup(&devices) {
+            return Ok(Vec::new());
+        }
+        let opened = OpenedSet::open(self, devices, &options.media)?;
+        let files = opened.set.files.iter();
+        let placed = files.filter(|file| is_placed(&opened.set, file));
+        let moves = placed.map(|file| {
+            let path = beside(&target, file).display().to_string();
+            (file.logical_name.clone(), path)
+        });
+        Ok(moves.collect())
+    }
+}
+
+/// Whether a file of a set has a place: the log of a SQLite file is applied, and stays nowhere; those of SQL Server have
+/// places of their own.
+fn is_placed(set: &SetConfiguration, file: &DatabaseFile) -> bool {
+    match set.source_kind {
+        SourceKind::Engine => true,
+        SourceKind::SqlServer | SourceKind::SqlServerFiles => false,
+        _ => !file.is_log,
+    }
 }
 
 impl RestoreOperation<'_> {
@@ -47,10 +90,7 @@ impl RestoreOperation<'_> {
     pub(super) fn places(&self, own: &[FileRecord]) -> Result<Vec<Placed>, Failure> {
         let mut placed: Vec<Placed> = Vec::new();
         let set = &self.reader.opened.set;
-        // The log of a SQLite file is applied, and stays nowhere.
-        let is_placed =
-            |file: &&DatabaseFile| !file.is_log || set.source_kind == SourceKind::Engine;
-        for file in set.files.iter().filter(is_placed) {
+        for file in set.files.iter().filter(|file| is_placed(set, file)) {
             let (path, is_named) = self.place(file, own)?;
             if let Some(first) = placed.iter().find(|other| other.record.path == path) {
                 let claimed = table::file_claimed_twice(

@@ -45,15 +45,24 @@ impl Session {
             Some(pending) => Sequence::Waits(pending.set_guid),
         })
     }
-    /// How far restores without recovery have brought a page engine database; `None` if none waits.
+
+    /// How far restores without recovery have brought a database, or the file that will become one; `None` if none waits.
     pub(crate) fn reached(
         &self,
         name: &str,
         target: Option<&Path>,
     ) -> Result<Option<Reached>, Failure> {
-        let Some((_, log)) = self.waiting_at(name, target)? else {
+        let Some((path, log)) = self.waiting_at(name, target)? else {
             return Ok(None);
         };
+        if let Some(state) = sqlite::restoring(&path)? {
+            return Ok(Some(Reached {
+                family: state.family_guid,
+                fork: state.family_guid,
+                lsn: state.reached_lsn(),
+                unix_ms: state.reached_ms(),
+            }));
+        }
         let pending = engine::pending(&log)?;
         Ok(pending.map(|pending| {
             let (family, fork) = pending.history();

@@ -213,11 +213,7 @@ fn check(
         });
     }
     let (first, last) = (description.first_lsn(), description.last_lsn());
-    // The database has the state of the set that was restored last, or of the log that was applied last.
-    let reached = match state.reached_us {
-        0 => state.checkpoint_lsn,
-        reached_us => spool::lsn_of(reached_us),
-    };
+    let reached = state.reached_lsn();
     if first > reached && !is_begin(state, description) {
         return Err(SpoolError::TooRecent {
             first,

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use windlass_base::{Guid, Lsn};
 use windlass_io::own;
 
-use super::super::{beside, file_error};
 use super::{RequiredBase, remove_file};
+use crate::sqlite::{beside, file_error, spool};
 use crate::{Error, Protection};
 
 const VERSION: u32 = 1;
@@ -106,6 +106,22 @@ mod as_text {
 }
 
 impl RestoringState {
+    /// The LSN of the content: that of the set that was restored last, or of the time up to which logs have been applied.
+    pub fn reached_lsn(&self) -> Lsn {
+        match self.reached_us {
+            0 => self.checkpoint_lsn,
+            reached_us => spool::lsn_of(reached_us),
+        }
+    }
+
+    /// The time of the content, in milliseconds since 1970, UTC; before the first log, to the second.
+    pub fn reached_ms(&self) -> u64 {
+        match self.reached_us {
+            0 => u64::from(self.checkpoint_lsn.vlf) * 1000,
+            reached_us => reached_us / 1000,
+        }
+    }
+
     /// Whether a differential may be applied now: only to exactly its base. Extents that changed
     /// back to their state in the base are not part of a differential, so no other differential may
     /// come in between.
