@@ -7,7 +7,7 @@
 //!
 //! What cannot be examined is unknown, not missing: no permission, a device that fails, a file system
 //! that is not mounted where it was, a store that does not answer, or that was not to be asked
-//! ([`Looker::reaching`]). What a verification has found in a file ([`crate::verified`]) counts too, until
+//! ([`Looker::asking`]). What a verification has found in a file ([`crate::verified`]) counts too, until
 //! another one finds it intact: a damaged file is no better than a missing one.
 
 use std::collections::{BTreeMap, HashMap};
@@ -22,6 +22,7 @@ use windlass_catalog::{Catalog, Error, PastBackup, PastMedium};
 use windlass_device::{DeviceAddress, DeviceReader};
 use windlass_media::{FamilyReader, MediaError, ReadAt, ReadError, SetListing};
 
+use crate::Instance;
 use crate::damage::Damages;
 use crate::operation::Reach;
 use crate::verified::Verifications;
@@ -92,13 +93,15 @@ impl Looker {
         })
     }
 
-    /// Asks stores too: that takes the time of some requests for each object.
-    #[must_use]
-    pub fn reaching(self, reach: Reach) -> Self {
-        Self {
-            reach: Some(reach),
-            ..self
-        }
+    /// The same, which asks stores too: that takes the time of some requests for each object.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn asking(instance: &Instance) -> Result<Self, Error> {
+        Ok(Self {
+            reach: Some(Reach::of(instance)?),
+            ..Self::of(instance.catalog())?
+        })
     }
 
     pub fn verifications(&self) -> &Verifications {

@@ -9,7 +9,6 @@ use windlass_base::Moment;
 use windlass_catalog::{Catalog, DatabaseRecord, FILE_NAME};
 use windlass_device::DeviceFolder;
 use windlass_instance::damage;
-use windlass_instance::operation::Reach;
 use windlass_instance::overview::{AHEAD, seconds};
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
@@ -173,9 +172,7 @@ fn instance(folder: &Path, session: &mut Session, findings: &mut Findings) {
         session.instance().catalog(),
         &session.instance().identity().machine,
     );
-    let looker =
-        Looker::of(catalog).and_then(|looker| Ok(looker.reaching(Reach::of(session.instance())?)));
-    let mut looker = looker.unwrap_or_else(|error| {
+    let mut looker = Looker::asking(session.instance()).unwrap_or_else(|error| {
         findings.add(State::Error, "catalog", error.to_string());
         Looker::default()
     });

@@ -432,7 +432,7 @@ impl State {
         entries.retain(|key, _| *key > after);
         let mut text = String::from("<ListBucketResult>");
         for (key, object) in entries.iter().take(KEYS_PER_PAGE) {
-            text += &match object {
+            let entry = match object {
                 None => format!("<CommonPrefixes><Prefix>{key}</Prefix></CommonPrefixes>"),
                 Some(object) => format!(
                     "<Contents><Key>{key}</Key><LastModified>2026-11-23T03:00:00.000Z</LastModified>\
@@ -441,12 +441,14 @@ impl State {
                     object.bytes.len()
                 ),
             };
+            text.push_str(&entry);
         }
         if let (true, Some(last)) = (
             entries.len() > KEYS_PER_PAGE,
             entries.keys().nth(KEYS_PER_PAGE - 1),
         ) {
-            text += &format!("<NextContinuationToken>{last}</NextContinuationToken>");
+            let next = format!("<NextContinuationToken>{last}</NextContinuationToken>");
+            text.push_str(&next);
         }
         Answer::new(200, text + "</ListBucketResult>")
     }
@@ -459,10 +461,11 @@ impl State {
             let path = upload.target.trim_start_matches(&format!("/{BUCKET}/"));
             let key = decoded(path);
             if key.starts_with(&prefix) {
-                text += &format!(
+                let entry = format!(
                     "<Upload><Key>{key}</Key><UploadId>{id}</UploadId>\
                      <Initiated>2026-11-23T03:00:00.000Z</Initiated></Upload>"
                 );
+                text.push_str(&entry);
             }
         }
         Answer::new(200, text + "</ListMultipartUploadsResult>")

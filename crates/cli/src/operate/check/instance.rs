@@ -8,7 +8,6 @@ use windlass_instance::Session;
 use windlass_instance::chain::Times;
 use windlass_instance::damage;
 use windlass_instance::followers::followers_of;
-use windlass_instance::operation::Reach;
 use windlass_instance::overview::{AHEAD, seconds};
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
@@ -57,7 +56,7 @@ fn read(
     );
     let failures = catalog.failures()?;
     let copies = catalog.queued_copies()?;
-    let mut looker = Looker::of(catalog)?.reaching(Reach::of(session.instance())?);
+    let mut looker = Looker::asking(session.instance())?;
     let now = Now {
         local: limits.now,
         utc: limits.now_utc,

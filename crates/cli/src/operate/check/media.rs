@@ -30,6 +30,10 @@ pub(super) fn check(
         Ok(scan) => scan,
         Err(error) => return Verdict::unknown(format!("the folders cannot be listed: {error}")),
     };
+    verdict(&scan, asked, limits)
+}
+
+fn verdict(scan: &Scan, asked: &[String], limits: Limits) -> Verdict {
     let (places, sets) = retention::chain_sets(&scan.media);
     let chains = Chains::of(&sets);
     let of: Vec<Provenance> = places
@@ -91,7 +95,7 @@ pub(super) fn check(
         subject.counts.push(("backups", group.len() as u64));
         subjects.push(subject);
     }
-    let mut rest = others(asked, &names, &scan);
+    let mut rest = others(asked, &names, scan);
     rest.counts.push(("media", scan.media.len() as u64));
     rest.counts.push(("other_files", scan.others.len() as u64));
     subjects.push(rest);
