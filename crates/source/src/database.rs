@@ -10,7 +10,7 @@ use windlass_base::{Guid, Lsn};
 use windlass_engine::{BackupMode, Database, PhaseReport};
 
 use crate::engine::{self, EngineLogSnapshot, EngineSnapshot};
-use crate::sqlite::{SnapshotOptions, SqliteSnapshot};
+use crate::sqlite::{SnapshotOptions, SpooledLog, SqliteSnapshot};
 use crate::{Content, Error, Snapshot};
 
 /// A database of which snapshots can be taken.
@@ -40,14 +40,21 @@ pub struct Opened {
 }
 
 impl SourceDatabase {
-    /// Opens a snapshot of the current state. For a `SQLite` file, all kinds of backups read the same.
+    /// Opens a snapshot of the current state. For a `SQLite` file, all kinds of backups read the same; behind a full one
+    /// its spool, if it has one, keeps what changes.
     ///
     /// # Errors
     /// Those of the database.
     pub fn open(&self, mode: BackupMode) -> Result<Opened, Error> {
         Ok(match self {
             Self::Sqlite { path, options } => {
-                let snapshot = SqliteSnapshot::open(path, options)?;
+                let snapshot = SqliteSnapshot::open(
+                    path,
+                    &SnapshotOptions {
+                        is_new_base: mode == BackupMode::Full,
+                        ..options.clone()
+                    },
+                )?;
                 Opened {
                     content: snapshot.content(),
                     phases: Arc::default(),
@@ -78,6 +85,17 @@ impl SourceDatabase {
                 phases: Arc::default(),
                 snapshot: Box::new(EngineLogSnapshot::open(database, truncates)?.named(name)),
             }),
+        }
+    }
+
+    /// The log that is kept of a `SQLite` file.
+    pub fn spooled_log(&self) -> Option<SpooledLog> {
+        match self {
+            Self::Sqlite { path, options } => options.spool.clone().map(|spool| SpooledLog {
+                path: path.clone(),
+                spool,
+            }),
+            Self::Engine { .. } => None,
         }
     }
 

@@ -38,6 +38,7 @@ mod lengths;
 mod locking;
 mod log_backups;
 mod log_chains;
+mod log_differentials;
 mod log_marks;
 mod log_pages;
 mod log_standby;

@@ -16,7 +16,8 @@ use super::snapshot::FILE_ID;
 use super::spool::{self, Slice, SliceReader, SpoolError};
 use crate::log_only::LogOnly;
 use crate::{
-    DatabaseIdentity, Ending, Error, FileKind, LogPiece, Position, RecoveryModel, SourceFile,
+    DatabaseIdentity, Ending, Error, FileKind, FileRanges, LogPiece, Position, RecoveryModel,
+    Snapshot, SourceFile,
 };
 
 /// The number of the log in a log backup.
@@ -60,6 +61,27 @@ impl SpooledLog {
     }
 }
 
+impl SpooledLog {
+    /// What of a pinned snapshot may have changed since its differential base, as ranges of bytes; `None` if the log does
+    /// not say.
+    ///
+    /// # Errors
+    /// Those of the follower and the spool.
+    pub fn changed_since(
+        &self,
+        base: Guid,
+        snapshot: &dyn Snapshot,
+        cancel: &AtomicBool,
+    ) -> Result<Option<FileRanges>, Error> {
+        let (Some(to), [file]) = (snapshot.wal_position(), snapshot.files()) else {
+            return Ok(None);
+        };
+        follower::catch_up(&self.spool, cancel)?;
+        let ranges = spool::changed_since(&self.spool, base, &to, file.size_bytes)?;
+        Ok(ranges.map(|ranges| vec![(file.id, ranges)]))
+    }
+}
+
 /// The log that log backups can hold.
 #[derive(Debug)]
 pub struct CutLog {
@@ -77,6 +99,8 @@ pub struct SqliteLogSnapshot {
     wal_position: WalPosition,
     files: Vec<SourceFile>,
     description: Vec<u8>,
+    /// Folder of the spool.
+    spool: PathBuf,
     slice: Slice,
     /// Slices before it that have nothing to back up.
     dropped: Vec<Slice>,
@@ -155,6 +179,7 @@ impl SqliteLogSnapshot {
             ],
             description: LogDescription::of(&slice).store(),
             copying: Mutex::new((slice.reader(), 0)),
+            spool: log.spool.clone(),
             slice,
             dropped,
             truncates,
@@ -217,6 +242,8 @@ impl LogOnly for SqliteLogSnapshot {
             return Ok(());
         }
         let mut all = self.dropped.iter().chain([&self.slice]);
+        // What was not kept does not fit to the rest of the spool: then a differential backup reads the whole database.
+        let _kept = spool::keep_changed(&self.spool, all.clone());
         all.try_for_each(Slice::remove)
     }
 }

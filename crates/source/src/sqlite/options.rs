@@ -28,6 +28,8 @@ pub struct SnapshotOptions {
     pub frozen: bool,
     /// The folder of the spool, if the log of the database is kept: the snapshot is pinned in order with its log backups.
     pub spool: Option<PathBuf>,
+    /// Whether the backup may become the base of differentials: then its spool keeps what changes from then on.
+    pub is_new_base: bool,
     /// Whether to make a temporary copy of a database whose writers would wait.
     pub temporary_copy: CopyPolicy,
 }
@@ -43,6 +45,7 @@ impl Default for SnapshotOptions {
             cancel: None,
             frozen: false,
             spool: None,
+            is_new_base: false,
             temporary_copy: CopyPolicy::Off("not asked for"),
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::Connection;
 use windlass_base::page::checksum::{self, CHECKSUM_BYTES};
-use windlass_base::{EXTENT_BYTES, FileId, FilePage};
+use windlass_base::{EXTENT_BYTES, FileId, FilePage, Guid};
 use windlass_io::DirectFile;
 use windlass_media::{SourceKind, WalPosition};
 
@@ -19,7 +19,7 @@ use super::made::remove_log_with;
 use super::mount::Mount;
 use super::open::{Pin, Pinned, pin, refuse_log};
 use super::options::SnapshotOptions;
-use super::spool::{self, Order};
+use super::spool::{self, NewBase, Order};
 use super::wal::Overlay;
 use super::watched::{Stamp, confirm_name};
 use super::{descriptors, extent, ffi, file_error, sqlite_error, temporary_copy, wal_path};
@@ -56,6 +56,7 @@ pub struct SqliteSnapshot {
     page_checksums: bool,
     content: Content,
     writers: Option<Writers>,
+    new_base: Option<Mutex<NewBase>>,
 }
 
 /// State for the writers of a database in rollback mode, who cannot write while the pin is held.
@@ -90,6 +91,7 @@ impl SqliteSnapshot {
         let order = options.spool.as_deref().map(Order::take).transpose()?;
         let pinned = pin(&path, options)?;
         let mut snapshot = Self::of_pinned(path, pinned, options)?;
+        snapshot.begin_base(options);
         drop(order);
         snapshot.copy_first(options)?;
         snapshot.look_at_first_page()?;
@@ -143,12 +145,26 @@ impl SqliteSnapshot {
             position,
             page_checksums: false,
             content: Content::Empty,
+            new_base: None,
             writers: holds_writers.then(|| Writers {
                 held_since,
                 held: OnceLock::new(),
                 copied: TemporaryCopy::None(String::new()),
             }),
         })
+    }
+
+    /// Has the spool keep what changes from here on.
+    fn begin_base(&mut self, options: &SnapshotOptions) {
+        if let (Some(spool), Some(position)) = (&options.spool, self.wal_position)
+            && options.is_new_base
+            && !position.is_unknown()
+        {
+            let (lsn, size_bytes) = (self.position.checkpoint_lsn, self.files[0].size_bytes);
+            // Without it, differentials upon this backup read the whole database.
+            let begun = NewBase::begin(spool, lsn, position, size_bytes).ok();
+            self.new_base = begun.map(Mutex::new);
+        }
     }
 
     /// Makes a temporary copy of the database, if its writers wait and a copy was requested, and lets
@@ -365,6 +381,14 @@ impl Snapshot for SqliteSnapshot {
 
     fn has_page_checksums(&self) -> bool {
         self.page_checksums
+    }
+
+    fn complete(&self, set_guid: Guid) -> Result<(), Error> {
+        let Some(new_base) = &self.new_base else {
+            return Ok(());
+        };
+        let mut new_base = new_base.lock().unwrap_or_else(PoisonError::into_inner);
+        new_base.settle(set_guid)
     }
 
     fn writers_held(&self) -> Option<WritersHeld> {

@@ -28,6 +28,7 @@ use windlass_pipeline::{
     BackupKind, BackupReport, BackupRequest, Encryption, Integrity, MediaRequest, Probe,
     ProbeReport, ProbeRequest,
 };
+use windlass_source::sqlite::SpooledLog;
 use windlass_source::{Content, Depth, Opened, Snapshot, SourceDatabase};
 
 use crate::event_log::Entry;
@@ -170,7 +171,7 @@ impl BackupOperation<'_> {
         let _in_use = self.session.use_beside(&self.record.name)?;
         let earlier = self.session.earlier(&self.record)?;
         let source = self.source(&media, earlier.last_lsn)?;
-        let base = source.differential_base();
+        let (base, log) = (source.differential_base(), source.spooled_log());
         let is_discarded = media.is_discarded();
         let depth = self
             .options
@@ -191,6 +192,7 @@ impl BackupOperation<'_> {
         writers::announce(&*snapshot, &self.settled, &self.record.name, sink);
         let (snapshot, integrity) = self.check(snapshot, depth, of_engine, sink)?;
         let kind = self.kind(base, &media, sink)?;
+        let snapshot = self.narrowed(snapshot, log.as_ref(), &kind, sink)?;
         self.check_space(&media, &*snapshot, sink)?;
         media::warn_of_damage(&media, sink);
         let encryption = encryption(self.session, self.options)?;
@@ -288,6 +290,35 @@ impl BackupOperation<'_> {
         let base = found.set_guid;
         protection::check(self.session, &wanted, base, encryption.as_ref(), sink)?;
         Ok(BackupKind::Differential(found))
+    }
+
+    /// Of a differential, what the log names as changed, if the log of the database is kept.
+    fn narrowed(
+        &self,
+        mut snapshot: Box<dyn Snapshot>,
+        log: Option<&SpooledLog>,
+        kind: &BackupKind,
+        sink: &mut dyn Sink,
+    ) -> Result<Box<dyn Snapshot>, Failure> {
+        let (BackupKind::Differential(base), Some(log)) = (kind, log) else {
+            return Ok(snapshot);
+        };
+        let cancel = self.session.cancel_flag();
+        match log.changed_since(base.set_guid, &*snapshot, &cancel) {
+            Ok(Some(ranges)) => {
+                let all = ranges.iter().flat_map(|(_, ranges)| ranges);
+                let bytes: u64 = all.map(|range| range.end - range.start).sum();
+                sink.message(table::log_names_changes(&self.record.name, bytes >> 10));
+                snapshot.narrow(ranges);
+            }
+            Ok(None) => {}
+            Err(windlass_source::Error::Cancelled) => {
+                return Err(windlass_source::Error::Cancelled.into());
+            }
+            // The whole database says it as well.
+            Err(error) => tracing::warn!("the changes in the log were not used: {error}"),
+        }
+        Ok(snapshot)
     }
 
     /// Checks the content, and returns its kind; warns if a checksum is requested and pages have none.

@@ -87,6 +87,16 @@ pub(in crate::sqlite) fn cut(
     }
 }
 
+/// Has a follower that runs spool everything up to the newest commit. Where none runs, nothing is done: the caller may
+/// hold the database.
+pub(in crate::sqlite) fn catch_up(folder: &Path, cancel: &AtomicBool) -> Result<(), Error> {
+    let _order = Order::take(folder)?;
+    if spool::has_follower(folder)? {
+        is_answered(folder, 0, cancel)?;
+    }
+    Ok(())
+}
+
 /// What the follower has answered; silence is a lack, too.
 fn answer(folder: &Path, at_least_us: u64) -> Option<Lack> {
     let text = own::read(&folder.join(ANSWER_NAME), ANSWER_BYTES_MAX);

@@ -46,7 +46,7 @@ pub use status::{FollowStatus, Following};
 
 pub use self::away::SentAway;
 use self::clock::Clock;
-pub(super) use self::cutting::{Lack, cut};
+pub(super) use self::cutting::{Lack, catch_up, cut};
 use self::proof::Doubt;
 use self::reading::Reading;
 use super::file_error;

@@ -9,6 +9,7 @@
 //! | `reader` | walks the records of all segments, in order |
 //! | `range` | which moments can be restored onto a backup, and which not |
 //! | `slice` | what a log backup holds |
+//! | `changed` | which extents have changed since the base of differential backups |
 //! | `order` | the order of backups and log backups of one database |
 //!
 //! Invariants:
@@ -17,6 +18,7 @@
 //! 2. Pages count only together with the moment that follows them.
 //! 3. What was synced is never changed.
 
+mod changed;
 mod error;
 mod fuzzing;
 mod order;
@@ -28,6 +30,7 @@ mod slice;
 mod tests;
 mod writer;
 
+pub(super) use changed::{NewBase, changed_since, keep as keep_changed};
 pub use error::SpoolError;
 pub use fuzzing::fuzz_spool;
 pub use order::Order;

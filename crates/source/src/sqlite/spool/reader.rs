@@ -127,6 +127,16 @@ impl Records {
         self.spool.as_ref()
     }
 
+    /// The sequence number of the next record, and the checksum of the last one.
+    pub(super) fn chain(&self) -> Option<(u64, u64)> {
+        self.chain
+    }
+
+    /// The same behind the last record that is not of pages: what the next segment continues.
+    pub(super) fn closed(&self) -> Option<(u64, u64)> {
+        self.closed
+    }
+
     /// Bytes behind the last record of the last segment, known at the end of the walk: what is being written, what a
     /// crash has left, or damage.
     pub(crate) fn rest_bytes(&self) -> u64 {

@@ -90,12 +90,17 @@ impl Slice {
         directory::sync(&folder).map_err(|error| file_error("sync", &folder, error))
     }
 
-    /// Reads its log.
-    pub(in crate::sqlite) fn reader(&self) -> SliceReader {
+    /// Walks its records.
+    pub(super) fn records(&self) -> Records {
         let segments = self.segments.iter();
         let segments = segments.map(|part| (part.number, part.path.clone()));
+        Records::of(segments.collect())
+    }
+
+    /// Reads its log.
+    pub(in crate::sqlite) fn reader(&self) -> SliceReader {
         SliceReader {
-            records: Records::of(segments.collect()),
+            records: self.records(),
             ends: self.segments.iter().map(|part| part.end).collect(),
             record: Vec::new(),
             given: 0,

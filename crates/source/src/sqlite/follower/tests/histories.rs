@@ -27,6 +27,7 @@ impl Random {
     }
 }
 
+mod changes;
 mod logs;
 
 /// A full backup in memory.
