@@ -198,9 +198,9 @@ pub(crate) struct BackupArguments {
     pub(crate) differential: bool,
     #[command(flatten)]
     pub(crate) of_log: LogArguments,
-    /// Media of the full backup that is the differential base
+    /// Media of the full backup that is the differential base: files or s3:// URLs
     #[arg(long, value_name = "FILE", requires = "differential")]
-    pub(crate) base: Vec<PathBuf>,
+    pub(crate) base: Vec<String>,
     /// Make the differential even if the media of its full backup are missing
     #[arg(long, requires = "differential")]
     pub(crate) base_missing_ok: bool,

@@ -5,11 +5,16 @@ use windlass_instance::is_url;
 
 /// The arguments that name media, of the commands that reach object storage.
 const TAKE_URLS: &[(&str, &[&str])] = &[
-    ("backup", &["to", "mirror"]),
+    ("backup", &["base", "mirror", "to"]),
+    ("check", &["media"]),
+    ("doctor", &["uploads"]),
+    ("expire", &["folders"]),
     ("files", &["media"]),
+    ("fleet", &["folder"]),
     ("header", &["media"]),
     ("label", &["media"]),
     ("restore", &["media"]),
+    ("ship", &["media"]),
     ("verify", &["media"]),
 ];
 

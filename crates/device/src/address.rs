@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::disk_read::DiskReader;
 use crate::disk_write::DiskWriter;
 use crate::error::{Error, Operation};
+use crate::folder::DeviceFolder;
 use crate::nul::NulWriter;
 use crate::object::{Access, ObjectAddress, ObjectReader, ObjectSettings, ObjectUrl, ObjectWriter};
 use crate::{DeviceReader, DeviceWriter, Start, WriteTuning};
@@ -64,6 +65,16 @@ impl DeviceAddress {
         }
     }
 
+    /// An object of a listing.
+    pub(crate) fn of_object(object: ObjectAddress) -> Self {
+        Self {
+            name: object.url.to_string(),
+            storage: Storage::Object(Box::new(object)),
+            logical: None,
+            reads_beside_writers: false,
+        }
+    }
+
     /// Whether it is an object of a store, which appears when it is complete and is never appended to.
     pub fn is_object(&self) -> bool {
         matches!(self.storage, Storage::Object(_))
@@ -109,6 +120,80 @@ impl DeviceAddress {
         match &self.storage {
             Storage::File(path) => Some(path),
             Storage::Nul | Storage::Object(_) => None,
+        }
+    }
+
+    /// The URL of a device that is an object.
+    pub fn url(&self) -> Option<&ObjectUrl> {
+        match &self.storage {
+            Storage::Object(object) => Some(&object.url),
+            Storage::File(_) | Storage::Nul => None,
+        }
+    }
+
+    /// The folder that a name means if it names no device: a folder of files, a URL that ends in a slash, or one
+    /// below which there are objects.
+    ///
+    /// # Errors
+    /// If a store cannot be asked.
+    pub fn folder(&self) -> Result<Option<DeviceFolder>, Error> {
+        match &self.storage {
+            Storage::File(path) => Ok(path.is_dir().then(|| DeviceFolder::disk(path))),
+            Storage::Nul => Ok(None),
+            Storage::Object(object) if object.listed_state().is_some() => Ok(None),
+            Storage::Object(object) => {
+                let folder = object.as_folder();
+                let is_folder = object.url.is_folder()
+                    || object
+                        .found()
+                        .and_then(|found| Ok(found.is_none() && folder.has_any()?))
+                        .map_err(|error| Error::new(Operation::Open, &self.name, error))?;
+                Ok(is_folder.then(|| DeviceFolder::of_objects(folder)))
+            }
+        }
+    }
+
+    /// The length of a device that is a file or an object and can be examined.
+    pub fn length(&self) -> Option<u64> {
+        match &self.storage {
+            Storage::File(path) => {
+                let found = std::fs::metadata(path).ok()?;
+                found.is_file().then_some(found.len())
+            }
+            Storage::Nul => None,
+            Storage::Object(object) => Some(object.found().ok()??.bytes),
+        }
+    }
+
+    /// A text of one line for an object, which differs if another takes its place; `None` for other devices, and
+    /// without an object.
+    pub fn object_state(&self) -> Option<String> {
+        match &self.storage {
+            Storage::Object(object) => Some(object.found().ok()??.state()),
+            Storage::File(_) | Storage::Nul => None,
+        }
+    }
+
+    /// The same, of an object of a listing as it was listed; asks nobody.
+    pub fn listed_state(&self) -> Option<String> {
+        match &self.storage {
+            Storage::Object(object) => object.listed_state(),
+            Storage::File(_) | Storage::Nul => None,
+        }
+    }
+
+    /// Deletes the file or object.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn remove(&self) -> std::io::Result<()> {
+        match &self.storage {
+            Storage::File(path) => {
+                std::fs::remove_file(path)?;
+                windlass_io::directory::sync(&windlass_io::directory::parent(path))
+            }
+            Storage::Nul => Ok(()),
+            Storage::Object(object) => object.delete(),
         }
     }
 

@@ -16,6 +16,7 @@ mod commit;
 mod disk_read;
 mod disk_write;
 mod error;
+mod folder;
 mod naming;
 mod nul;
 mod object;
@@ -34,10 +35,11 @@ use windlass_io::{DirectFile, PooledBuffer};
 pub use address::DeviceAddress;
 pub use commit::commit;
 pub use error::{Error, Operation, system_text};
+pub use folder::DeviceFolder;
 pub use naming::{STAGING_SUFFIX, staging_path};
 pub use object::{
-    Access, KeyError, ObjectSettings, ObjectUrl, PARTS_MAX, PIECE_BYTES, PartChecksum, UrlError,
-    post_json,
+    Access, KeyError, ListedObject, ObjectSettings, ObjectUrl, PARTS_MAX, PIECE_BYTES,
+    PartChecksum, UnfinishedUpload, UrlError, post_json,
 };
 
 /// Where a writer starts.

@@ -215,8 +215,8 @@ pub(crate) fn copied(target: &std::path::Path, failure: Option<&str>) {
     }
 }
 
-pub(crate) fn deleted(file: &std::path::Path) {
-    info!(file = %file.display(), "deleted");
+pub(crate) fn deleted(device: &windlass_device::DeviceAddress) {
+    info!(file = %device, "deleted");
 }
 
 /// A sink between a statement and its session's sink.

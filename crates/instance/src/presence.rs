@@ -1,12 +1,13 @@
 //! Quick check that the media of a past backup are still where the history says.
 //!
-//! A medium is present if its file exists, is at least as long as when the set was finished, starts with
+//! A medium is present if its file or object exists, is at least as long as when the set was finished, starts with
 //! the header of its media set and family, and has the end of that very set at its old place: an older
 //! copy of the medium that was put back and appended to has the same header. That reads three blocks;
 //! `verify` checks the rest. A set is present if each of its stripes is, on any of the mirrors.
 //!
 //! What cannot be examined is unknown, not missing: no permission, a device that fails, a file system
-//! that is not mounted where it was. What a verification has found in a file ([`crate::verified`]) counts too, until
+//! that is not mounted where it was, a store that does not answer, or that was not to be asked
+//! ([`Looker::asking`]). What a verification has found in a file ([`crate::verified`]) counts too, until
 //! another one finds it intact: a damaged file is no better than a missing one.
 
 use std::collections::{BTreeMap, HashMap};
@@ -18,10 +19,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use windlass_base::{Guid, Moment};
 use windlass_catalog::{Catalog, Error, PastBackup, PastMedium};
-use windlass_device::DeviceAddress;
+use windlass_device::{DeviceAddress, DeviceReader};
 use windlass_media::{FamilyReader, MediaError, ReadAt, ReadError, SetListing};
 
+use crate::Instance;
 use crate::damage::Damages;
+use crate::operation::Reach;
 use crate::verified::Verifications;
 
 /// Bytes read from the start of a medium: more than its header.
@@ -61,16 +64,20 @@ pub struct Looker {
     verifications: Verifications,
     /// What is known of the databases that they are of.
     damages: Damages,
+    /// The keys of stores; `None` if these are not asked.
+    reach: Option<Reach>,
     /// Length and header of each file.
     seen: HashMap<PathBuf, Result<Seen, Presence>>,
     /// Backups whose media are missing, or present again, contrary to the catalog.
     changes: BTreeMap<i64, Option<String>>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Seen {
     bytes: u64,
     header: Result<(Guid, u16), String>,
+    /// To read on, if it is an object.
+    object: Option<Box<Object>>,
 }
 
 impl Looker {
@@ -83,6 +90,17 @@ impl Looker {
             verifications: Verifications::read(catalog)?,
             damages: Damages::read(catalog)?,
             ..Self::default()
+        })
+    }
+
+    /// The same, which asks stores too: that takes the time of some requests for each object.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn asking(instance: &Instance) -> Result<Self, Error> {
+        Ok(Self {
+            reach: Some(Reach::of(instance)?),
+            ..Self::of(instance.catalog())?
         })
     }
 
@@ -164,26 +182,33 @@ impl Looker {
     /// Looks where a medium was.
     fn place(&mut self, medium: &PastMedium, backup: &PastBackup) -> Presence {
         let path = Path::new(&medium.device);
-        if crate::is_url(&medium.device) {
-            let reason = format!(
-                "'{}' is in object storage, where it is not looked at",
-                medium.device
-            );
-            return Presence::Unknown(reason);
-        }
-        if !path.is_absolute() {
-            let reason = format!("'{}' is not an absolute path", medium.device);
-            return Presence::Unknown(reason);
-        }
+        let address = match (&self.reach, crate::is_url(&medium.device)) {
+            (Some(reach), true) => reach.device(&medium.device),
+            (None, true) => {
+                let reason = format!(
+                    "'{}' is in object storage, which is not asked here",
+                    medium.device
+                );
+                return Presence::Unknown(reason);
+            }
+            (_, false) if path.is_absolute() => DeviceAddress::disk(path),
+            (_, false) => {
+                let reason = format!("'{}' is not an absolute path", medium.device);
+                return Presence::Unknown(reason);
+            }
+        };
         let seen = self
             .seen
             .entry(path.to_owned())
-            .or_insert_with(|| see(path, medium.mount_point.as_deref()));
+            .or_insert_with(|| match address.file() {
+                Some(path) => see(path, medium.mount_point.as_deref()),
+                None => see_object(&address),
+            });
         let seen = match seen {
             Ok(seen) => seen,
             Err(presence) => return presence.clone(),
         };
-        let name = path.display();
+        let name = &medium.device;
         if let Some(expected) = medium.end_bytes.filter(|expected| seen.bytes < *expected) {
             let found = seen.bytes;
             return Presence::Gone(format!(
@@ -202,7 +227,13 @@ impl Looker {
                     _ if !is_same => {
                         Presence::Gone(format!("'{name}' belongs to another media set or stripe"))
                     }
-                    (Some(set_guid), Some(end)) => holds(path, set_guid, end),
+                    (Some(set_guid), Some(end)) => match &seen.object {
+                        Some(object) => holds(&**object, name, set_guid, end),
+                        None => match file(path) {
+                            Ok(medium) => holds(&medium, name, set_guid, end),
+                            Err(error) => unseen(name, &error),
+                        },
+                    },
                     _ => Presence::There,
                 }
             }
@@ -210,22 +241,23 @@ impl Looker {
     }
 }
 
-/// Whether a medium still contains a set that ended at `end`.
-fn holds(path: &Path, set_guid: Guid, end: u64) -> Presence {
-    let name = path.display();
-    let unknown = |error: &dyn std::fmt::Display| {
-        Presence::Unknown(format!("'{name}' cannot be looked at: {error}"))
-    };
-    let opened = File::options()
+fn unseen(name: &str, error: &dyn std::fmt::Display) -> Presence {
+    Presence::Unknown(format!("'{name}' cannot be looked at: {error}"))
+}
+
+/// Opens a file, and does not wait if it is a FIFO.
+fn file(path: &Path) -> std::io::Result<Medium> {
+    let file = File::options()
         .read(true)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(path)
-        .and_then(|file| Ok(Medium(file.metadata()?.len(), file)));
-    let medium = match opened {
-        Ok(medium) => medium,
-        Err(error) => return unknown(&error),
-    };
-    let reader = match FamilyReader::open(&medium) {
+        .open(path)?;
+    Ok(Medium(file.metadata()?.len(), file))
+}
+
+/// Whether a medium still contains a set that ended at `end`.
+fn holds(medium: &dyn ReadAt, name: &str, set_guid: Guid, end: u64) -> Presence {
+    let unknown = |error: &dyn std::fmt::Display| unseen(name, error);
+    let reader = match FamilyReader::open(medium) {
         Ok((reader, _)) => reader,
         Err(error) => return unknown(&error),
     };
@@ -268,6 +300,63 @@ impl ReadAt for Medium {
     }
 }
 
+/// An object of which only a few places are read; its start was read at once.
+#[derive(Debug)]
+struct Object {
+    reader: Box<dyn DeviceReader>,
+    start: Vec<u8>,
+}
+
+impl ReadAt for Object {
+    fn len(&self) -> u64 {
+        self.reader.len()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
+        let length = buffer.len() as u64;
+        let known = usize::try_from(offset)
+            .ok()
+            .and_then(|at| self.start.get(at..at.checked_add(buffer.len())?));
+        if let Some(known) = known {
+            buffer.copy_from_slice(known);
+            return Ok(());
+        }
+        let failed = |source| ReadError {
+            offset,
+            length,
+            source,
+        };
+        match self.reader.read_at(buffer, offset) {
+            Ok(count) if count as u64 == length => Ok(()),
+            Ok(_) => Err(failed(ErrorKind::UnexpectedEof.into())),
+            Err(error) => Err(failed(error.source)),
+        }
+    }
+}
+
+/// Reads the length and the header of an object.
+fn see_object(address: &DeviceAddress) -> Result<Seen, Presence> {
+    let name = &address.name;
+    let refused = |error: windlass_device::Error| match error.source.kind() {
+        ErrorKind::NotFound => Presence::Gone(format!("'{name}' is gone")),
+        _ => Presence::Unknown(format!("'{name}' cannot be examined: {}", error.source)),
+    };
+    let reader = address.open_reader().map_err(refused)?;
+    let mut start = vec![0; HEADER_BYTES as usize];
+    let count = reader.read_at(&mut start, 0).map_err(refused)?;
+    start.truncate(count);
+    let object = Box::new(Object { reader, start });
+    let header = match FamilyReader::open(&*object) {
+        Ok((_, header)) => Ok((header.media_set_guid, header.family_number)),
+        Err(error) => Err(error.to_string()),
+    };
+    Ok(Seen {
+        bytes: object.reader.len(),
+        header,
+        object: Some(object),
+    })
+}
+
 /// Reads the length and the header of a file.
 fn see(path: &Path, mount_point: Option<&Path>) -> Result<Seen, Presence> {
     let name = path.display();
@@ -297,6 +386,7 @@ fn see(path: &Path, mount_point: Option<&Path>) -> Result<Seen, Presence> {
     Ok(Seen {
         bytes: metadata.len(),
         header,
+        object: None,
     })
 }
 
@@ -320,10 +410,13 @@ fn away(path: &Path, mounted: Option<&Path>) -> Presence {
     }
 }
 
-/// The files of some media and their state, as a text that differs if any of them is written to, replaced
+/// The files or objects of some media and their state, as a text that differs if any of them is written to, replaced
 /// or moved. Empty, which equals no state, if one of them cannot be examined.
 pub(crate) fn state(devices: &[DeviceAddress]) -> String {
     let line = |device: &DeviceAddress| {
+        if let Some(url) = device.url() {
+            return Some(format!("{url}\t{}\t-\tobject", device.object_state()?));
+        }
         let path = device.file()?.canonicalize().ok()?;
         let metadata = std::fs::metadata(&path).ok()?;
         Some(format!(
@@ -366,12 +459,6 @@ pub(crate) fn paths_of(state: &str) -> Vec<PathBuf> {
 
 /// How many fields follow the name in a [`state`].
 const STATE_FIELDS: usize = 4;
-
-/// The length of a medium; `None` if it is not a regular file.
-pub(crate) fn length(device: &str) -> Option<u64> {
-    let metadata = std::fs::metadata(device).ok()?;
-    metadata.is_file().then_some(metadata.len())
-}
 
 /// The mount point of the file system that contains a file, or would contain it.
 pub(crate) fn mount_point(path: &Path) -> Option<PathBuf> {

@@ -3,7 +3,7 @@
 //! The device list and `MOVE` expand the tags in their names. A tag's value is a single part of a file
 //! name, so a database's name cannot lead to another folder.
 
-use windlass_base::Moment;
+use windlass_base::{Guid, Moment};
 
 /// The pattern of a plain `<DATETIME>`, and of the date in `<AUTO>`.
 const DEFAULT_PATTERN: &str = "yyyymmdd_hhnnss";
@@ -21,13 +21,17 @@ pub(crate) struct Tags {
     pub(crate) kind: Option<&'static str>,
     /// `<DATETIME>`, in a backup.
     pub(crate) moment: Option<Moment>,
+    /// `<UTC>`: the same as `20261125T170509Z`.
+    pub(crate) utc: Option<String>,
+    /// `<GUID>`: one that each backup has for itself.
+    pub(crate) guid: Option<Guid>,
 }
 
 /// Why a path with tags is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TagError {
     #[error(
-        "<{0}> is not a tag; there are <AUTO>, <SERVER>, <INSTANCE>, <DATABASE>, <TYPE> and <DATETIME yyyymmdd_hhnnss>"
+        "<{0}> is not a tag; there are <AUTO>, <SERVER>, <INSTANCE>, <DATABASE>, <TYPE>, <DATETIME yyyymmdd_hhnnss>, <UTC> and <GUID>"
     )]
     Unknown(String),
     #[error("<{0}> has no value in this statement")]
@@ -90,6 +94,11 @@ impl Tags {
             "TYPE" => kind()?.to_owned(),
             "DATETIME" if pattern.is_empty() => by_pattern(moment()?, DEFAULT_PATTERN)?,
             "DATETIME" => by_pattern(moment()?, pattern)?,
+            "UTC" => self.utc.clone().ok_or(TagError::NoValue("UTC"))?,
+            "GUID" => {
+                let guid = self.guid.ok_or(TagError::NoValue("GUID"))?;
+                guid.to_string().replace('-', "")
+            }
             "AUTO" => {
                 let server = match &self.instance {
                     Some(instance) => format!("{}_{instance}", self.server),
@@ -160,6 +169,8 @@ mod tests {
             database: Some("app".to_owned()),
             kind: Some("FULL"),
             moment: Some("2026-11-21 17:05:09".parse().unwrap()),
+            utc: Some("20261121T160509Z".to_owned()),
+            guid: Some(Guid::NIL),
         }
     }
 
@@ -172,6 +183,10 @@ mod tests {
             ("<DATETIME>", "20261121_170509"),
             ("<DATETIME yymmdd>x", "261121x"),
             ("<AUTO>.bak", "FULL_host_main_app_20261121_170509.bak"),
+            (
+                "<UTC>-<guid>",
+                "20261121T160509Z-00000000000000000000000000000000",
+            ),
             ("no tag at all", "no tag at all"),
             ("a < b > c", "a < b > c"),
         ] {

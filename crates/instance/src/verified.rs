@@ -60,12 +60,7 @@ impl Verifications {
     fn of(all: &[Verification]) -> Self {
         let mut known = Self::default();
         for one in all {
-            let mut paths = paths_of(&one.media);
-            if paths.is_empty() {
-                // Objects of a store.
-                paths.push(PathBuf::new());
-            }
-            for path in paths {
+            for path in paths_of(&one.media) {
                 known.of.entry((one.set, path)).or_default().add(one);
             }
         }
@@ -75,6 +70,7 @@ impl Verifications {
     fn verdict(&self, backup: &PastBackup, medium: &PastMedium) -> Option<&Verdict> {
         let path = match Path::new(&medium.device) {
             path if path.is_absolute() => path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+            url if crate::is_url(&medium.device) => url.to_owned(),
             _ => PathBuf::new(),
         };
         self.of.get(&(backup.set_guid?, path))

@@ -241,6 +241,11 @@ impl MediaSet {
         })
     }
 
+    /// The length of the device of the first family.
+    pub fn device_bytes(&self) -> u64 {
+        self.families[0].reader.len()
+    }
+
     /// The header of the first family.
     pub fn header(&self) -> &MediaHeader {
         &self.families[0].header

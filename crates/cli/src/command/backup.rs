@@ -3,7 +3,6 @@
 use windlass_base::Message;
 use windlass_codec::Compression;
 use windlass_crypt::Recipient;
-use windlass_device::DeviceAddress;
 use windlass_instance::operation::{BackupOptions, CompressionChoice, LogChoice, MissingBase};
 use windlass_instance::tsql::print;
 use windlass_pipeline::{OnDamage, Overwrite, Probe};
@@ -31,6 +30,10 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let mut options = options(arguments, common);
+    match session.devices(&arguments.base) {
+        Ok(base) => options.base = base,
+        Err(failure) => return ended(Err::<(), _>(failure), &mut console),
+    }
     if arguments.run.tsql || arguments.run.dry_run {
         console.tsql(&print::backup(&name, &options));
     }
@@ -67,7 +70,6 @@ pub(super) fn options(arguments: &BackupArguments, common: &Common) -> BackupOpt
                 (false, false) => LogChoice::Truncate,
             }),
         spool: of_log.follow.clone(),
-        base: arguments.base.iter().map(DeviceAddress::disk).collect(),
         missing_base: match arguments.base_missing_ok {
             true => MissingBase::Warns,
             false => MissingBase::Refuses,

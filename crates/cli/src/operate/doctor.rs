@@ -1,11 +1,13 @@
-//! `windlass doctor`: checks a set-up and reports problems. Changes nothing.
+//! `windlass doctor`: checks a set-up and reports problems. Changes nothing, unless uploads are to be aborted.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use clap::Args;
 use rusqlite::{Connection, OpenFlags};
 use windlass_base::Moment;
 use windlass_catalog::{Catalog, DatabaseRecord, FILE_NAME};
+use windlass_device::DeviceFolder;
 use windlass_instance::damage;
 use windlass_instance::overview::{AHEAD, seconds};
 use windlass_instance::presence::Looker;
@@ -13,10 +15,11 @@ use windlass_instance::retention::Now;
 use windlass_instance::standing::{Restorable, Standing, in_zone_of_now, standings, tell_apart};
 use windlass_instance::{SERVICE_KEY_FILE, Session};
 
+use super::history::parse_rpo;
 use super::settings::Settings;
 use super::texts;
 use crate::args::Common;
-use crate::command::{Outcome, session};
+use crate::command::{Outcome, ended, existing_session, session};
 use crate::output::{Console, Layout};
 
 /// A database without a backup for this long gets a warning.
@@ -44,8 +47,29 @@ impl Findings {
     }
 }
 
+const NOTES: &str = "\
+A backup to object storage that is killed leaves an upload: nothing that could be taken for a backup, but parts that take room.
+--uploads lists those below a URL, --clean aborts the ones that were begun more than --older-than ago. Choose that longer than any
+backup takes: an upload that a backup still writes to would be aborted, and the backup fail. Uploads of other programs below the
+URL are aborted too.";
+
+/// `windlass doctor`
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct DoctorArguments {
+    /// Also list the unfinished uploads below this s3:// URL; can be repeated
+    #[arg(long, value_name = "URL")]
+    uploads: Vec<String>,
+    /// Abort those that are old enough
+    #[arg(long, requires = "uploads")]
+    clean: bool,
+    /// How long ago an upload was begun that is aborted: minutes, or 24h, or 7d
+    #[arg(long, value_name = "TIME", default_value = "7d", requires = "clean", value_parser = parse_rpo)]
+    older_than: i64,
+}
+
 /// Runs the command.
-pub(super) fn run(common: &Common, settings: &Settings) -> Outcome {
+pub(super) fn run(arguments: &DoctorArguments, common: &Common, settings: &Settings) -> Outcome {
     let mut findings = Findings(Vec::new());
     for (file, is_there) in &settings.files {
         let detail = if *is_there { "read" } else { "not there" };
@@ -69,6 +93,17 @@ pub(super) fn run(common: &Common, settings: &Settings) -> Outcome {
                 return Outcome::Failed;
             };
             instance(folder, &mut session, &mut findings);
+        }
+    }
+    if !arguments.uploads.is_empty() {
+        let Some(session) = existing_session(common, &mut console) else {
+            return Outcome::Failed;
+        };
+        match session.folders(&arguments.uploads) {
+            Ok(folders) => folders
+                .iter()
+                .for_each(|folder| uploads(folder, arguments, &mut findings)),
+            Err(failure) => return ended(Err::<(), _>(failure), &mut console),
         }
     }
     findings.add(
@@ -137,7 +172,7 @@ fn instance(folder: &Path, session: &mut Session, findings: &mut Findings) {
         session.instance().catalog(),
         &session.instance().identity().machine,
     );
-    let mut looker = Looker::of(catalog).unwrap_or_else(|error| {
+    let mut looker = Looker::asking(session.instance()).unwrap_or_else(|error| {
         findings.add(State::Error, "catalog", error.to_string());
         Looker::default()
     });
@@ -147,6 +182,35 @@ fn instance(folder: &Path, session: &mut Session, findings: &mut Findings) {
     copies(catalog, findings);
     remains(folder, catalog, findings);
     looker.note(session.instance_mut().catalog_mut(), Moment::now().0);
+}
+
+/// Names, and aborts if that is wanted, the uploads that killed backups have left.
+fn uploads(folder: &DeviceFolder, arguments: &DoctorArguments, findings: &mut Findings) {
+    let what = format!("uploads below {folder}");
+    let found = match folder.unfinished_uploads() {
+        Ok(found) => found,
+        Err(error) => return findings.add(State::Error, what, error.to_string()),
+    };
+    if found.is_empty() {
+        findings.add(State::Ok, what, "none is unfinished");
+    }
+    let now = jiff::Timestamp::now().as_second();
+    for upload in found {
+        let hours = (now - upload.began) / 3600;
+        let what = format!("upload {}", upload.url);
+        let is_old = now - upload.began >= arguments.older_than.saturating_mul(60);
+        match arguments.clean && is_old {
+            true => match folder.abort_upload(&upload) {
+                Ok(()) => findings.add(State::Ok, what, format!("begun {hours} hours ago; aborted")),
+                Err(error) => findings.add(State::Error, what, format!("not aborted: {error}")),
+            },
+            false => findings.add(
+                State::Warning,
+                what,
+                format!("unfinished, begun {hours} hours ago; --clean aborts what is older than --older-than"),
+            ),
+        }
+    }
 }
 
 /// Names what killed creations have left. They are in no one's way, but take room.

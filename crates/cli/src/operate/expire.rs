@@ -1,6 +1,7 @@
 //! `windlass expire`: retention on folders.
 
 use windlass_base::message::table;
+use windlass_device::DeviceFolder;
 use windlass_instance::operation::{
     ExpireError, ExpireOptions, ExpireReport, ExpiredMedia, Removal, Trust,
 };
@@ -8,7 +9,7 @@ use windlass_instance::retention::{Decision, FoundFile, FoundMedia, Policy};
 
 use super::{ExpireArguments, texts};
 use crate::args::Common;
-use crate::command::{Outcome, failed, is_there, misused, refused, session_for};
+use crate::command::{Outcome, ended, failed, is_there, misused, refused, session_for};
 use crate::output::{Console, Layout, message_line};
 
 /// Runs the command.
@@ -25,7 +26,11 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let deletes = arguments.delete && !arguments.dry_run;
-    let options = options(arguments, &policy, deletes);
+    let folders = match session.folders(&arguments.folders) {
+        Ok(folders) => folders,
+        Err(failure) => return ended(Err::<(), _>(failure), &mut console),
+    };
+    let options = options(arguments, &folders, &policy, deletes);
     let expired = session.expire(&options, &mut console);
     let report = match expired {
         Ok(report) => report,
@@ -62,7 +67,7 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
     }
     for other in &report.others {
         rows.push(vec![
-            other.path.display().to_string(),
+            other.device.to_string(),
             String::new(),
             "stays".to_owned(),
             format!("not a Windlass backup: {}", other.reason),
@@ -96,11 +101,12 @@ fn outcome_of(report: &ExpireReport, database: Option<&str>) -> Outcome {
 
 fn options<'a>(
     arguments: &'a ExpireArguments,
+    folders: &'a [DeviceFolder],
     policy: &'a Policy,
     deletes: bool,
 ) -> ExpireOptions<'a> {
     ExpireOptions {
-        folders: &arguments.folders,
+        folders,
         policy,
         database: arguments.database.as_deref(),
         removal: match deletes {
@@ -128,7 +134,7 @@ fn media_rows(media: &FoundMedia, decision: &Decision, verdict: &str) -> Vec<Vec
         .collect();
     let row = |file: &FoundFile| {
         vec![
-            file.path.display().to_string(),
+            file.device.to_string(),
             what.join("; "),
             verdict.to_owned(),
             decision.reasons.join("; "),

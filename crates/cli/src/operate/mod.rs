@@ -8,6 +8,7 @@
 //! | `report` | potential data loss over time, with the history as one page |
 //! | `top` | what runs on the instance |
 //! | `expire` | retention on folders |
+//! | `fleet` | all servers that share a folder of object storage |
 //! | `sqlbackup`, `copies` | the dialect of SQL Backup, and its copy queue |
 //! | `credential` | the keys of object storage |
 //! | [`metrics`] | a text file for Prometheus |
@@ -23,6 +24,7 @@ mod credential;
 mod doctor;
 mod drill;
 mod expire;
+mod fleet;
 mod generate;
 mod history;
 mod jobs;
@@ -67,6 +69,8 @@ pub(crate) enum Command {
     Config(ConfigArguments),
     /// Write the backup history as Prometheus metrics
     Metrics(MetricsArguments),
+    /// Show every database of every server that backs up to one folder of object storage
+    Fleet(fleet::FleetArguments),
     /// Check that every database can be restored to a recent enough state (Nagios plugin)
     Check(check::CheckArguments),
     /// Prove that databases can be restored: restore each to a scratch folder, check it, delete it
@@ -74,7 +78,7 @@ pub(crate) enum Command {
     /// Keep a copy of a database current from its log backups
     Ship(ship::ShipArguments),
     /// Check the set-up and report problems
-    Doctor,
+    Doctor(doctor::DoctorArguments),
     /// Print shell completions
     Completions(CompletionsArguments),
     /// Write the manual pages to a folder
@@ -148,9 +152,9 @@ not read again.";
 #[derive(Debug, Args)]
 #[command(after_help = EXPIRE_NOTES)]
 pub(crate) struct ExpireArguments {
-    /// Folders with backups; subfolders are not searched
-    #[arg(required = true)]
-    pub(crate) folders: Vec<PathBuf>,
+    /// Folders with backups, whose subfolders are not searched, or s3:// URLs, below which everything is
+    #[arg(required = true, value_name = "FOLDER|URL")]
+    pub(crate) folders: Vec<String>,
     /// Delete only backups of this database
     #[arg(long, value_name = "NAME")]
     pub(crate) database: Option<String>,
@@ -279,10 +283,11 @@ pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Out
         Command::Credential(arguments) => credential::run(&arguments, common),
         Command::Config(arguments) => settings::show(settings, arguments.effective, common),
         Command::Metrics(arguments) => metrics::run(&arguments, common),
+        Command::Fleet(arguments) => fleet::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Drill(arguments) => drill::run(&arguments, common),
         Command::Ship(arguments) => ship::run(&arguments, common),
-        Command::Doctor => doctor::run(common, settings),
+        Command::Doctor(arguments) => doctor::run(&arguments, common, settings),
         Command::Completions(arguments) => generate::completions(arguments.shell),
         Command::Man(arguments) => generate::man(&arguments.folder),
     }

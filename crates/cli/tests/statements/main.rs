@@ -52,6 +52,7 @@ mod mistakes;
 mod moments;
 mod newest;
 mod object_faults;
+mod object_folders;
 mod objects;
 mod odd_files;
 mod older_copies;

@@ -206,6 +206,42 @@ fn what_the_store_refuses_is_said_in_its_words_and_with_what_to_do() {
             ),
             "name the region in AWS_REGION",
         ),
+        (
+            fault(
+                "POST",
+                "uploads=",
+                9,
+                Action::Refuse(301, "PermanentRedirect"),
+            ),
+            "the bucket is in another region: name the host of that region",
+        ),
+        (
+            fault(
+                "POST",
+                "uploadId=",
+                9,
+                Action::Refuse(409, "ConditionalRequestConflict"),
+            ),
+            "409 Conflict, ConditionalRequestConflict: In words: ConditionalRequestConflict (request R4711); no object has that name",
+        ),
+        (
+            fault(
+                "POST",
+                "uploadId=",
+                9,
+                Action::Refuse(412, "PreconditionFailed"),
+            ),
+            "412 Precondition Failed, PreconditionFailed: In words: PreconditionFailed (request R4711); no object has that name",
+        ),
+        (
+            fault(
+                "PUT",
+                "partNumber=1",
+                1,
+                Action::Refuse(404, "NoSuchUpload"),
+            ),
+            "404 Not Found, NoSuchUpload",
+        ),
     ] {
         server.fail(faulty);
         let made = backup(&place, &server, &[url], &[]);
@@ -216,6 +252,7 @@ fn what_the_store_refuses_is_said_in_its_words_and_with_what_to_do() {
             server.keys().is_empty() && server.unfinished_uploads() == 0,
             "{says}"
         );
+        server.forgive();
     }
     let bucket = url.replace("/backups/", "/nothing/");
     let made = backup(&place, &server, &[&bucket], &[]);
@@ -262,10 +299,59 @@ fn a_backup_that_is_killed_leaves_nothing_that_could_be_taken_for_one() {
         assert!(server.keys().is_empty());
         assert_eq!(run(&place, &server, &["header", url]).code, Some(1));
     }
+    assert_eq!(server.unfinished_uploads(), 2);
+    let folder = &server.url("");
+    let doctor = |how: &[&str]| {
+        run(
+            &place,
+            &server,
+            &[&["doctor", "--uploads", folder][..], how].concat(),
+        )
+    };
+    let listed = doctor(&[]);
     assert_eq!(
-        server.unfinished_uploads(),
+        (listed.code, listed.out.matches(url.as_str()).count()),
+        (Some(0), 2),
+        "{}",
+        listed.out
+    );
+    // They may be those of a backup that still runs.
+    doctor(&["--clean", "--older-than", "100000d"]);
+    assert_eq!(server.unfinished_uploads(), 2);
+    let other = server.url("elsewhere/");
+    let below = run(
+        &place,
+        &server,
+        &[
+            "doctor",
+            "--uploads",
+            &other,
+            "--clean",
+            "--older-than",
+            "1",
+        ],
+    );
+    assert!(below.out.contains("none is unfinished"), "{}", below.out);
+    let cleaned = doctor(&["--clean", "--older-than", "1"]);
+    assert_eq!(
+        cleaned.out.matches("; aborted").count(),
         2,
-        "which the bucket's rule removes"
+        "{}",
+        cleaned.out
+    );
+    assert_eq!(server.unfinished_uploads(), 0);
+    server.fail(fault(
+        "GET",
+        "uploads=",
+        1,
+        Action::Refuse(403, "AccessDenied"),
+    ));
+    let refused = doctor(&[]);
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused.out.contains("403 Forbidden, AccessDenied"),
+        "{}",
+        refused.out
     );
     assert_eq!(backup(&place, &server, &[url], &[]).code, Some(0));
     restores(&place, &server, url);

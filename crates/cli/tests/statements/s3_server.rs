@@ -15,6 +15,9 @@ pub(crate) const TOKEN: &str = "hidden-session-token";
 /// Shortest part but the last, as on S3.
 const PART_BYTES_MIN: usize = 5 << 20;
 
+/// Keys on a page of a listing: few, so that there are several pages.
+const KEYS_PER_PAGE: usize = 20;
+
 /// What happens to a request instead of its usual answer.
 #[derive(Clone)]
 pub(crate) enum Action {
@@ -192,6 +195,10 @@ impl Server {
             .put(&format!("/{BUCKET}/{key}"), bytes.to_vec(), None);
     }
 
+    pub(crate) fn remove(&self, key: &str) {
+        self.state().objects.remove(&format!("/{BUCKET}/{key}"));
+    }
+
     pub(crate) fn keys(&self) -> Vec<String> {
         let state = self.state();
         let keys = state.objects.keys();
@@ -363,6 +370,12 @@ impl State {
         if !is_known {
             return Answer::error(403, "InvalidAccessKeyId");
         }
+        if request.path.trim_end_matches('/') == format!("/{BUCKET}") && request.method == "GET" {
+            return match request.query.contains_key("uploads") {
+                true => self.list_uploads(request),
+                false => self.list(request),
+            };
+        }
         if !request.path.starts_with(&format!("/{BUCKET}/")) {
             return Answer::error(404, "NoSuchBucket");
         }
@@ -394,6 +407,68 @@ impl State {
     fn must_not_exist(&self, request: &Request) -> bool {
         let condition = request.headers.get("if-none-match");
         condition.is_some_and(|tag| tag == "*") && self.objects.contains_key(&request.path)
+    }
+
+    /// `ListObjectsV2`
+    fn list(&self, request: &Request) -> Answer {
+        let asked = |name: &str| decoded(request.query.get(name).map_or("", String::as_str));
+        let (prefix, delimiter) = (asked("prefix"), asked("delimiter"));
+        let after = asked("continuation-token");
+        let mut entries: BTreeMap<String, Option<&Object>> = BTreeMap::new();
+        for (path, object) in &self.objects {
+            let key = decoded(path.trim_start_matches(&format!("/{BUCKET}/")));
+            let Some(rest) = key.strip_prefix(&prefix) else {
+                continue;
+            };
+            match rest.split_once(&delimiter) {
+                Some((folder, _)) if !delimiter.is_empty() => {
+                    entries.insert(format!("{prefix}{folder}{delimiter}"), None);
+                }
+                _ => {
+                    entries.insert(key.clone(), Some(object));
+                }
+            }
+        }
+        entries.retain(|key, _| *key > after);
+        let mut text = String::from("<ListBucketResult>");
+        for (key, object) in entries.iter().take(KEYS_PER_PAGE) {
+            let entry = match object {
+                None => format!("<CommonPrefixes><Prefix>{key}</Prefix></CommonPrefixes>"),
+                Some(object) => format!(
+                    "<Contents><Key>{key}</Key><LastModified>2026-11-23T03:00:00.000Z</LastModified>\
+                     <ETag>{}</ETag><Size>{}</Size></Contents>",
+                    object.tag.replace('"', "&quot;"),
+                    object.bytes.len()
+                ),
+            };
+            text.push_str(&entry);
+        }
+        if let (true, Some(last)) = (
+            entries.len() > KEYS_PER_PAGE,
+            entries.keys().nth(KEYS_PER_PAGE - 1),
+        ) {
+            let next = format!("<NextContinuationToken>{last}</NextContinuationToken>");
+            text.push_str(&next);
+        }
+        Answer::new(200, text + "</ListBucketResult>")
+    }
+
+    /// `ListMultipartUploads`
+    fn list_uploads(&self, request: &Request) -> Answer {
+        let prefix = decoded(request.query.get("prefix").map_or("", String::as_str));
+        let mut text = String::from("<ListMultipartUploadsResult><IsTruncated>false</IsTruncated>");
+        for (id, upload) in &self.uploads {
+            let path = upload.target.trim_start_matches(&format!("/{BUCKET}/"));
+            let key = decoded(path);
+            if key.starts_with(&prefix) {
+                let entry = format!(
+                    "<Upload><Key>{key}</Key><UploadId>{id}</UploadId>\
+                     <Initiated>2026-11-23T03:00:00.000Z</Initiated></Upload>"
+                );
+                text.push_str(&entry);
+            }
+        }
+        Answer::new(200, text + "</ListMultipartUploadsResult>")
     }
 
     fn get(&self, request: &Request) -> Answer {
@@ -477,6 +552,21 @@ impl State {
         );
         Answer::new(200, text)
     }
+}
+
+/// Without `%20` and the like.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.bytes().next() {
+        let byte = rest
+            .strip_prefix('%')
+            .and_then(|rest| u8::from_str_radix(rest.get(..2)?, 16).ok());
+        let (byte, length) = byte.map_or((first, 1), |byte| (byte, 3));
+        bytes.push(byte);
+        rest = &rest[length..];
+    }
+    String::from_utf8(bytes).expect("a text")
 }
 
 fn write_id(request: &Request) -> Option<String> {

@@ -63,6 +63,16 @@ pub(super) fn reported(error: &Error) -> io::Error {
     io::Error::new(kind, text(error))
 }
 
+/// An answer that is no success, to a request that was made here.
+pub(super) fn refused(status: http::StatusCode, body: &str) -> io::Error {
+    let kind = match status.as_u16() {
+        401 | 403 => io::ErrorKind::PermissionDenied,
+        404 => io::ErrorKind::NotFound,
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, answered(body, &status.to_string()))
+}
+
 fn text(error: &Error) -> String {
     let whole = error.to_string();
     let answer = match status(&whole) {

@@ -6,9 +6,11 @@
 
 mod access;
 mod failure;
+mod folder;
 mod read;
 mod settings;
 mod store;
+mod uploads;
 mod url;
 mod webhook;
 mod write;
@@ -17,19 +19,22 @@ use std::hash::{Hash, Hasher};
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use object_store::ObjectStore as _;
+use object_store::path::Path;
+use object_store::{ObjectStore as _, ObjectStoreExt as _};
 
 pub use self::access::{Access, KeyError};
+pub use self::folder::ListedObject;
 pub(crate) use self::read::ObjectReader;
 pub use self::read::PIECE_BYTES;
 pub use self::settings::{ObjectSettings, PartChecksum};
 use self::store::Stores;
+pub use self::uploads::UnfinishedUpload;
 pub use self::url::{ObjectUrl, UrlError};
 pub use self::webhook::post_json;
 pub(crate) use self::write::ObjectWriter;
 pub use self::write::PARTS_MAX;
 
-/// An object, and the right to it.
+/// An object or a folder of objects, and the right to it.
 #[derive(Debug, Clone)]
 pub(crate) struct ObjectAddress {
     pub(crate) url: ObjectUrl,
@@ -37,6 +42,8 @@ pub(crate) struct ObjectAddress {
     settings: ObjectSettings,
     /// Made when first used, so that all of a run's requests share their connections.
     stores: Arc<OnceLock<Stores>>,
+    /// What a listing said of it.
+    listed: Option<Found>,
 }
 
 impl ObjectAddress {
@@ -46,7 +53,12 @@ impl ObjectAddress {
             access,
             settings,
             stores: Arc::default(),
+            listed: None,
         }
+    }
+
+    fn key(&self) -> io::Result<Path> {
+        Path::parse(&self.url.key).map_err(io::Error::other)
     }
 
     fn stores(&self) -> io::Result<&Stores> {
@@ -64,8 +76,32 @@ impl ObjectAddress {
 
     /// What is at the address now; `None` if nothing.
     pub(crate) fn found(&self) -> io::Result<Option<Found>> {
+        if self.url.is_folder() {
+            let reason = "the URL names a folder; name an object in it";
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, reason));
+        }
         let stores = self.stores()?;
-        found(stores, &stores.hasty)
+        found(&self.key()?, &stores.hasty)
+    }
+
+    /// The object in the state in which it is or was listed; `None` if there is none.
+    pub(crate) fn found_or_listed(&self) -> io::Result<Option<Found>> {
+        match &self.listed {
+            Some(listed) => Ok(Some(listed.clone())),
+            None => self.found(),
+        }
+    }
+
+    /// A text that differs if the object is replaced, as a listing said; `None` if it is from none.
+    pub(crate) fn listed_state(&self) -> Option<String> {
+        self.listed.as_ref().map(Found::state)
+    }
+
+    /// Deletes the object.
+    pub(crate) fn delete(&self) -> io::Result<()> {
+        let stores = self.stores()?;
+        let deleted = store::runtime()?.block_on(stores.hasty.delete(&self.key()?));
+        deleted.map_err(|error| failure::reported(&error))
     }
 }
 
@@ -84,7 +120,7 @@ impl Hash for ObjectAddress {
 }
 
 /// An object that exists.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(crate) bytes: u64,
     /// Differs if another object takes its place.
@@ -93,10 +129,18 @@ pub(crate) struct Found {
     write_id: Option<String>,
 }
 
+impl Found {
+    /// A text of one line that differs if another object takes its place.
+    pub(crate) fn state(&self) -> String {
+        let tag = self.tag.as_deref().unwrap_or("-");
+        format!("{}\t{}", self.bytes, tag.replace(char::is_control, "_"))
+    }
+}
+
 /// Looks for the object with the given patience.
-fn found(stores: &Stores, store: &object_store::aws::AmazonS3) -> io::Result<Option<Found>> {
+fn found(key: &Path, store: &object_store::aws::AmazonS3) -> io::Result<Option<Found>> {
     let options = object_store::GetOptions::new().with_head(true);
-    let asked = store::runtime()?.block_on(store.get_opts(&stores.key, options));
+    let asked = store::runtime()?.block_on(store.get_opts(key, options));
     match asked {
         Ok(answer) => Ok(Some(Found {
             bytes: answer.meta.size,

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use object_store::{GetOptions, GetRange, ObjectStore as _};
@@ -23,6 +23,9 @@ pub const PIECE_BYTES: usize = 8 << 20;
 /// Pieces that are read ahead.
 const PIECES_AHEAD: usize = 4;
 
+/// Bytes at the end that are read at once: what leads to the sets, and the last of them, is there.
+const TAIL_BYTES: u64 = 256 << 10;
+
 /// Reads ahead after so many bytes in sequence: headers are read here and there.
 const IN_SEQUENCE_BYTES: u64 = 1 << 20;
 
@@ -33,6 +36,7 @@ pub(crate) struct ObjectReader {
     name: String,
     found: Found,
     ahead: Mutex<Ahead>,
+    tail: OnceLock<Bytes>,
 }
 
 /// What is being read ahead, in order and without gaps.
@@ -84,20 +88,21 @@ impl Piece {
 impl ObjectReader {
     pub(crate) fn open(address: &ObjectAddress, name: &str) -> Result<Self, Error> {
         let fail = |error: io::Error| Error::new(Operation::Open, name, error);
-        let found = address.found().map_err(fail)?;
+        let found = address.found_or_listed().map_err(fail)?;
         let nothing = || io::Error::new(io::ErrorKind::NotFound, "there is no object at this URL");
         Ok(Self {
             address: address.clone(),
             name: name.to_owned(),
             found: found.ok_or_else(nothing).map_err(fail)?,
             ahead: Mutex::default(),
+            tail: OnceLock::new(),
         })
     }
 
     /// Starts reading a range of the object that was opened.
     fn request(&self, range: Range<u64>) -> io::Result<JoinHandle<object_store::Result<Bytes>>> {
         let stores = self.address.stores()?;
-        let (store, key) = (stores.patient.clone(), stores.key.clone());
+        let (store, key) = (stores.patient.clone(), self.address.key()?);
         let options = GetOptions::new()
             .with_range(Some(GetRange::Bounded(range)))
             .with_if_match(self.found.tag.clone());
@@ -118,9 +123,17 @@ impl ObjectReader {
         }
         ahead.last_end = offset + buffer.len() as u64;
         if ahead.in_sequence < IN_SEQUENCE_BYTES {
-            let mut piece = self.piece(offset..offset + buffer.len() as u64)?;
-            buffer.copy_from_slice(&piece.content()?);
-            return Ok(());
+            let range = offset..offset + buffer.len() as u64;
+            return match self.in_tail(&range)? {
+                Some(content) => {
+                    buffer.copy_from_slice(&content);
+                    Ok(())
+                }
+                None => {
+                    buffer.copy_from_slice(&self.piece(range)?.content()?);
+                    Ok(())
+                }
+            };
         }
         let mut done = 0;
         while done < buffer.len() {
@@ -143,6 +156,23 @@ impl ObjectReader {
             done += count;
         }
         Ok(())
+    }
+
+    /// A range of the tail; `None` if it begins before that.
+    fn in_tail(&self, range: &Range<u64>) -> io::Result<Option<Bytes>> {
+        let start = self.found.bytes.saturating_sub(TAIL_BYTES);
+        let Some(from) = range.start.checked_sub(start) else {
+            return Ok(None);
+        };
+        let tail = match self.tail.get() {
+            Some(tail) => tail,
+            None => {
+                let tail = self.piece(start..self.found.bytes)?.content()?;
+                self.tail.get_or_init(|| tail)
+            }
+        };
+        let to = from + (range.end - range.start);
+        Ok(Some(tail.slice(from as usize..to as usize)))
     }
 
     /// Requests pieces from `at` on, so that enough are on their way.

@@ -10,7 +10,6 @@ use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService,
 };
-use object_store::path::Path;
 use object_store::{BackoffConfig, ClientOptions, RetryConfig};
 use tokio::runtime::Runtime;
 
@@ -33,7 +32,7 @@ const RETRY_TIMEOUT: Duration = Duration::from_secs(180);
 /// A store that cannot be reached is reported soon when nothing has been done yet.
 const HASTY_RETRY_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The store of one object, reached in three ways over the same connections.
+/// A store, reached in three ways over the same connections.
 #[derive(Debug)]
 pub(super) struct Stores {
     /// For questions before a run: gives up soon.
@@ -42,7 +41,10 @@ pub(super) struct Stores {
     pub(super) patient: AmazonS3,
     /// As `patient`, but completes an upload only where there is no object.
     pub(super) creating: AmazonS3,
-    pub(super) key: Path,
+    /// For requests that are made and signed here: the client, the URL of the bucket, the region.
+    pub(super) client: HttpClient,
+    pub(super) bucket: String,
+    pub(super) region: String,
 }
 
 impl Stores {
@@ -59,7 +61,7 @@ impl Stores {
         // Connecting registers timers with the runtime.
         let _entered = runtime()?.enter();
         let failed = |error: object_store::Error| super::failure::reported(&error);
-        let client = client(access.is_plain(&url.authority))?;
+        let client = shared_client(access.is_plain(&url.authority))?;
         let store = |creates, retry| {
             let connector = Connector {
                 client: client.clone(),
@@ -85,9 +87,25 @@ impl Stores {
             hasty: store(false, hasty)?,
             patient: store(false, patient.clone())?,
             creating: store(true, patient)?,
-            key: Path::parse(&url.key).map_err(io::Error::other)?,
+            bucket: match url.in_host {
+                true => format!("{}/", endpoint(url, access)),
+                false => format!("{}/{}", endpoint(url, access), url.bucket),
+            },
+            region: region(url, access, settings).to_owned(),
+            client,
         })
     }
+}
+
+/// The client of this process: objects of one store share its connections.
+fn shared_client(is_plain: bool) -> io::Result<HttpClient> {
+    static CLIENTS: [OnceLock<HttpClient>; 2] = [const { OnceLock::new() }; 2];
+    let shared = &CLIENTS[usize::from(is_plain)];
+    if let Some(client) = shared.get() {
+        return Ok(client.clone());
+    }
+    let made = client(is_plain)?;
+    Ok(shared.get_or_init(|| made).clone())
 }
 
 /// A client that follows no redirection: it would take the session's token, and the data, to whatever host the
@@ -110,18 +128,26 @@ fn client(is_plain: bool) -> io::Result<HttpClient> {
     Ok(HttpClient::new(client))
 }
 
-fn builder(url: &ObjectUrl, access: &Access, settings: &ObjectSettings) -> AmazonS3Builder {
+fn endpoint(url: &ObjectUrl, access: &Access) -> String {
     let scheme = match access.is_plain(&url.authority) {
         true => "http",
         false => "https",
     };
+    format!("{scheme}://{}", url.endpoint())
+}
+
+fn region<'r>(url: &'r ObjectUrl, access: &'r Access, settings: &'r ObjectSettings) -> &'r str {
     let said = settings.region.as_deref();
     let region = said.or(url.region()).or(access.region.as_deref());
+    region.unwrap_or("us-east-1")
+}
+
+fn builder(url: &ObjectUrl, access: &Access, settings: &ObjectSettings) -> AmazonS3Builder {
     let mut builder = AmazonS3Builder::new()
-        .with_endpoint(format!("{scheme}://{}", url.endpoint()))
+        .with_endpoint(endpoint(url, access))
         .with_virtual_hosted_style_request(url.in_host)
         .with_bucket_name(&url.bucket)
-        .with_region(region.unwrap_or("us-east-1"))
+        .with_region(region(url, access, settings))
         .with_access_key_id(&access.key_id)
         .with_secret_access_key(&access.secret)
         .with_disable_bulk_delete(true);

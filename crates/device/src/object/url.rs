@@ -1,4 +1,6 @@
-//! URLs of objects: `s3://host[:port]/bucket/key`, as SQL Server writes them.
+//! URLs of objects and of folders of objects: `s3://host[:port]/bucket/key`, as SQL Server writes them.
+
+use std::fmt;
 
 /// Most bytes of a key.
 const KEY_BYTES_MAX: usize = 1024;
@@ -29,6 +31,8 @@ pub enum UrlError {
     Host,
     #[error("it does not name a bucket and an object: write s3://host:port/bucket/key")]
     Key,
+    #[error("it does not name a bucket: write s3://host:port/bucket/folder/")]
+    NoBucket,
     #[error(
         "the name of the bucket is not valid: 3 to 63 lower case letters, digits, dots and hyphens"
     )]
@@ -45,6 +49,18 @@ impl ObjectUrl {
     /// # Errors
     /// Why it does not name an object.
     pub fn parse(written: &str) -> Result<Self, UrlError> {
+        let url = Self::parse_any(written)?;
+        if url.is_folder() {
+            return Err(UrlError::Key);
+        }
+        Ok(url)
+    }
+
+    /// Reads a URL of an object or of a folder: a bucket, or a key that ends in a slash.
+    ///
+    /// # Errors
+    /// Why it names neither.
+    pub fn parse_any(written: &str) -> Result<Self, UrlError> {
         let rest = written.get(5..).filter(|_| is_s3(written));
         let rest = rest.ok_or(UrlError::Scheme)?;
         if written.chars().any(char::is_control) {
@@ -62,17 +78,19 @@ impl ObjectUrl {
         let (authority, bucket, key, in_host) = match in_amazon_host(&authority) {
             Some((bucket, host)) => (host.to_owned(), bucket.to_owned(), path, true),
             None => {
-                let (bucket, key) = path.split_once('/').ok_or(UrlError::Key)?;
+                let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
                 (authority, bucket.to_owned(), key, false)
             }
         };
-        if key.is_empty() || key.ends_with('/') {
-            return Err(UrlError::Key);
+        if bucket.is_empty() {
+            return Err(UrlError::NoBucket);
         }
         if !is_bucket(&bucket) {
             return Err(UrlError::Bucket);
         }
-        if key.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        let parts = key.strip_suffix('/').unwrap_or(key);
+        let is_wrong = |part| matches!(part, "" | "." | "..");
+        if !key.is_empty() && parts.split('/').any(is_wrong) {
             return Err(UrlError::Part);
         }
         if key.len() > KEY_BYTES_MAX {
@@ -84,6 +102,24 @@ impl ObjectUrl {
             key: key.to_owned(),
             in_host,
         })
+    }
+
+    /// Whether it names a bucket or a folder, and no object.
+    pub fn is_folder(&self) -> bool {
+        self.key.is_empty() || self.key.ends_with('/')
+    }
+
+    /// Another key of the same bucket.
+    pub(super) fn with_key(&self, key: &str) -> Self {
+        Self {
+            key: key.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// The key, without the slash at the end of a folder.
+    pub fn key(&self) -> &str {
+        self.key.trim_end_matches('/')
     }
 
     /// Where requests are sent, without `https://`.
@@ -105,6 +141,16 @@ impl ObjectUrl {
     /// The store: what its objects share.
     pub(crate) fn store(&self) -> &str {
         &self.authority
+    }
+}
+
+impl fmt::Display for ObjectUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = &self.key;
+        match self.in_host {
+            true => write!(f, "s3://{}/{key}", self.endpoint()),
+            false => write!(f, "s3://{}/{}/{key}", self.authority, self.bucket),
+        }
     }
 }
 
@@ -168,6 +214,30 @@ mod tests {
         assert_eq!(host.region(), Some("eu-central-1"));
         assert!(ObjectUrl::parse("s3://[::1]:9000/bucket/x").is_ok());
         assert!(ObjectUrl::parse("s3://minio:9000/bucket/x").is_ok());
+    }
+
+    #[test]
+    fn a_folder_is_a_bucket_or_ends_in_a_slash_and_every_url_is_written_as_it_was_read() {
+        for (written, is_folder) in [
+            ("s3://h:1/bucket/", true),
+            ("s3://h:1/bucket/a/b/", true),
+            ("s3://h:1/bucket/a b%20.bak", false),
+            ("s3://backups.s3.eu-central-1.amazonaws.com/", true),
+            ("s3://backups.s3.eu-central-1.amazonaws.com/x.bak", false),
+        ] {
+            let url = ObjectUrl::parse_any(written).unwrap();
+            assert_eq!((url.is_folder(), &*url.to_string()), (is_folder, written));
+        }
+        let bucket = ObjectUrl::parse_any("s3://h:1/bucket").unwrap();
+        assert!(bucket.is_folder() && bucket.to_string() == "s3://h:1/bucket/");
+        for wrong in [
+            "s3://h:1",
+            "s3://h:1/bucket//",
+            "s3://h:1/bucket/a//",
+            "s3://h:1/bucket/../",
+        ] {
+            assert!(ObjectUrl::parse_any(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

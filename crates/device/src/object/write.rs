@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender};
 use object_store::{
-    Attribute, Attributes, MultipartUpload, ObjectStore as _, ObjectStoreExt as _, PutMode,
-    PutMultipartOptions, PutOptions, PutPayload,
+    Attribute, Attributes, MultipartUpload, ObjectStore as _, PutMode, PutMultipartOptions,
+    PutOptions, PutPayload,
 };
 use tokio::task::JoinHandle;
 use windlass_io::PooledBuffer;
@@ -282,7 +282,10 @@ impl ObjectWriter {
             true => &stores.creating,
             false => &stores.patient,
         };
-        let begun = wait(store.put_multipart_opts(&stores.key, options));
+        let begun = self
+            .address
+            .key()
+            .and_then(|key| wait(store.put_multipart_opts(&key, options)));
         begun.map_err(|error| self.failed(error))
     }
 
@@ -309,13 +312,14 @@ impl ObjectWriter {
         };
         let stores = self.address.stores()?;
         let payload = PutPayload::from_bytes(Bytes::from(memory));
-        wait(stores.patient.put_opts(&stores.key, payload, options)).map(drop)
+        let key = self.address.key()?;
+        wait(stores.patient.put_opts(&key, payload, options)).map(drop)
     }
 
     /// Whether the object that has the name now is the one that was written.
     fn is_ours(&self) -> Result<bool, io::Error> {
         let stores = self.address.stores()?;
-        let now = found(stores, &stores.patient)?;
+        let now = found(&self.address.key()?, &stores.patient)?;
         Ok(now.is_some_and(|now| {
             now.write_id.as_deref() == Some(&self.write_id) && now.bytes == self.position
         }))
@@ -338,6 +342,14 @@ impl ObjectWriter {
 fn wait<T>(request: impl Future<Output = object_store::Result<T>>) -> io::Result<T> {
     let answer = runtime()?.block_on(request);
     answer.map_err(|error| failure::reported(&error))
+}
+
+/// A refusal because of an object that is not there: that of another request which was being done.
+fn raced(error: &io::Error) -> io::Error {
+    io::Error::other(format!(
+        "{error}; no object has that name now: another request for it was under way, or it has been deleted \
+         since. Make the backup again"
+    ))
 }
 
 fn taken() -> io::Error {
@@ -394,6 +406,7 @@ impl DeviceWriter for ObjectWriter {
                 return Ok(());
             }
             (Err(error), _) if error.kind() != io::ErrorKind::AlreadyExists => error,
+            (Err(error), _) if matches!(self.address.found(), Ok(None)) => raced(&error),
             (Err(_), _) | (Ok(()), Ok(false)) => taken(),
             (Ok(()), Err(error)) => io::Error::new(
                 error.kind(),
@@ -410,10 +423,7 @@ impl DeviceWriter for ObjectWriter {
             Ok(ours) => return !ours,
             Err(_) => return self.state != State::Named,
         }
-        let removed = self
-            .address
-            .stores()
-            .and_then(|stores| wait(stores.patient.delete(&stores.key)));
+        let removed = self.address.delete();
         if removed.is_ok() {
             self.state = State::Prepared;
         }

@@ -162,7 +162,10 @@ pub(super) fn access(
 }
 
 /// The credential with the longest name among those that cover a URL.
-fn longest<'a>(records: &'a [CredentialRecord], url: &str) -> Option<&'a CredentialRecord> {
+pub(super) fn longest<'a>(
+    records: &'a [CredentialRecord],
+    url: &str,
+) -> Option<&'a CredentialRecord> {
     let covering = records.iter().filter(|record| covers(&record.name, url));
     covering.max_by_key(|record| record.name.trim_end_matches('/').len())
 }

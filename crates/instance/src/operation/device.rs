@@ -6,6 +6,7 @@ use windlass_base::message::table;
 use windlass_device::{DeviceAddress, ObjectSettings, ObjectUrl};
 
 use super::credential::{self, CredentialChoice};
+use crate::layout;
 use crate::message_of::os_error;
 use crate::names::absolute;
 use crate::tag::{Tags, has_tag};
@@ -109,8 +110,11 @@ pub(crate) fn addresses(
         return Err(table::device_classes_differ().into());
     }
     let mut addresses = Vec::with_capacity(devices.len());
-    for device in devices {
-        let named = written(session, device)?;
+    for (index, device) in devices.iter().enumerate() {
+        let mut named = written(session, device)?;
+        if tags.guid.is_some() && named.is_folder() {
+            named.path = layout::name_in(&named.path, index + 1, devices.len());
+        }
         let Written { path, logical, .. } = &named;
         let expanded = expand(tags, path)?;
         let expanded = match has_tag(path) {
@@ -152,12 +156,17 @@ pub(crate) fn check_url(session: &Session, written: &str) -> Result<(), Failure>
         return Err(table::device_name_too_long(NAME_CHARACTERS_MAX).into());
     }
     session.instance.drives().check_url(written.trim())?;
-    let parsed = ObjectUrl::parse(written.trim());
+    let parsed = ObjectUrl::parse_any(written.trim());
     let parsed = parsed.map_err(|error| table::url_names_no_object(shown(written), error));
     Ok(parsed.map(drop)?)
 }
 
 impl Written {
+    /// Whether it is a URL that names no object: a backup to it has a layout of its own.
+    fn is_folder(&self) -> bool {
+        self.is_url && ObjectUrl::parse_any(&self.path).is_ok_and(|url| url.is_folder())
+    }
+
     fn address(
         &self,
         session: &Session,
@@ -184,12 +193,17 @@ impl Written {
 pub(crate) struct Store {
     pub(super) credential: CredentialChoice,
     pub(super) settings: ObjectSettings,
+    /// Whether a folder of media may be named instead of an object.
+    pub(super) takes_folders: bool,
 }
 
 /// The object that a URL names, with the key of its credential or of the environment.
 fn object(session: &Session, written: &str, store: &Store) -> Result<DeviceAddress, Failure> {
-    let url = ObjectUrl::parse(written)
-        .map_err(|error| table::url_names_no_object(shown(written), error))?;
+    let url = match store.takes_folders {
+        true => ObjectUrl::parse_any(written),
+        false => ObjectUrl::parse(written),
+    };
+    let url = url.map_err(|error| table::url_names_no_object(shown(written), error))?;
     Ok(DeviceAddress::object(
         written,
         url,
@@ -201,7 +215,7 @@ fn object(session: &Session, written: &str, store: &Store) -> Result<DeviceAddre
 /// A name for a message. In a URL that names no object, what stands before an `@` may be a key.
 pub fn shown(name: &str) -> String {
     match name.split_once("://") {
-        Some((scheme, rest)) if is_url(name) && ObjectUrl::parse(name).is_err() => {
+        Some((scheme, rest)) if is_url(name) && ObjectUrl::parse_any(name).is_err() => {
             let at = rest.rfind('@');
             at.map_or_else(
                 || name.to_owned(),

@@ -26,14 +26,14 @@ pub(super) fn backup_record(
     elapsed: Duration,
 ) -> BackupRecord {
     let copies = std::iter::once(&media.devices).chain(&media.mirrors);
-    let families = copies
-        .zip(0..)
-        .flat_map(|(devices, mirror)| families(header, devices, mirror))
-        .map(|family| FamilyRecord {
-            end_bytes: presence::length(&family.physical_device_name),
-            mount_point: presence::mount_point(Path::new(&family.physical_device_name)),
+    let families = copies.zip(0..).flat_map(|(devices, mirror)| {
+        let families = families(header, devices, mirror).into_iter();
+        families.zip(devices).map(|(family, device)| FamilyRecord {
+            end_bytes: device.length(),
+            mount_point: device.file().and_then(presence::mount_point),
             ..family
-        });
+        })
+    });
     let mut record = record(header, set, families.collect());
     let milliseconds = i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
     let is_discarded = StoredValue::from(media.is_discarded());
@@ -199,6 +199,9 @@ pub(super) fn device_names(devices: &[DeviceAddress]) -> Vec<String> {
 }
 
 pub(in crate::operation) fn physical_name(device: &DeviceAddress) -> String {
+    if let Some(url) = device.url() {
+        return url.to_string();
+    }
     let Some(file) = device.file() else {
         return device.name.clone();
     };

@@ -46,16 +46,17 @@ impl MediaOptions {
         device::resolve(session, &self.devices, &tags, &store)
     }
 
-    /// The same where they may be those of several media sets.
+    /// The same where they may be those of several media sets, or folders of media.
     pub(super) fn addresses_of_several(
         &self,
         session: &mut Session,
         database: Option<&str>,
     ) -> Result<Vec<DeviceAddress>, Failure> {
         let tags = self.tags(session, database)?;
-        let store = self
+        let mut store = self
             .store
             .of_devices(session, &self.devices, Use::Restore)?;
+        store.takes_folders = true;
         device::resolve_several(session, &self.devices, &tags, &store)
     }
 

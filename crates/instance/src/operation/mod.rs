@@ -19,6 +19,7 @@
 //! | `media`, `sql_server` | media to read: those of Windlass and of SQL Server |
 //! | `signing` | keys that sign backups, and signatures that backups must have |
 //! | `device`, `number`, `database` | devices, numbers and databases in options |
+//! | `reach` | devices by their names in the history, folders by their paths or URLs |
 //! | `columns`, `media_rows`, `history` | the description of a set: columns declared once, for RESTORE HEADERONLY and for `msdb` |
 //! | `observer`, `timing`, `trace`, `rehearse` | what runs report |
 //!
@@ -44,6 +45,7 @@ mod media;
 mod media_rows;
 mod number;
 mod observer;
+mod reach;
 mod rehearse;
 mod repacked;
 pub(crate) mod restore;
@@ -78,6 +80,7 @@ pub use follow::{
 };
 pub use inspect::{Inspect, Inspection};
 pub use media::MediaOptions;
+pub use reach::Reach;
 pub use restore::{
     Aim, FollowedRestore, Newest, NewestRequest, Reached, RestoreKind, RestoreOptions,
     RestoreOutcome, RestorePart, Sequence, Step as RestoreStep,

@@ -63,8 +63,11 @@ impl Session {
             delay_ms => now_ms.saturating_sub(delay_ms),
         };
         let tags = self.instance.tags();
-        let devices =
-            device::resolve_several(self, &options.media, &tags, &device::Store::default())?;
+        let store = device::Store {
+            takes_folders: true,
+            ..device::Store::default()
+        };
+        let devices = device::resolve_several(self, &options.media, &tags, &store)?;
         let reached = self.reached(&options.name, options.target.as_deref())?;
         if let (None, Some(target)) = (reached, &options.target)
             && target.exists()

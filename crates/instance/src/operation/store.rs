@@ -55,6 +55,7 @@ impl StoreOptions {
         Ok(device::Store {
             credential: self.credential.clone(),
             settings: self.settings(used)?,
+            takes_folders: false,
         })
     }
 

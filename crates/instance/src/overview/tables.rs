@@ -215,7 +215,8 @@ pub fn json(subjects: &Subjects<'_>, tables: &[&Table]) -> Json {
     Json::Object(object)
 }
 
-fn object_of(table: &Table, row: &Row) -> Json {
+/// A row as an object, by the names of the columns.
+pub fn object_of(table: &Table, row: &Row) -> Json {
     let cells = table.columns.iter().zip(&row.cells);
     let cells = cells.map(|(column, cell)| {
         let value = match cell {

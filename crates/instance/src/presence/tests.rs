@@ -64,7 +64,7 @@ impl Place {
             family,
             mirror: 0,
             device: path.display().to_string(),
-            end_bytes: length(path.to_str().unwrap()),
+            end_bytes: DeviceAddress::disk(path).length(),
             mount_point: None,
         });
         PastBackup {
@@ -323,9 +323,10 @@ fn the_state_of_media_changes_with_any_of_them() {
 fn files_have_a_length_and_folders_a_mount_point() {
     let place = Place::new();
     let at = |name: &str| place.path(name).display().to_string();
-    assert_eq!(length(&at("db")), Some(100_000));
-    assert_eq!(length(&at("nothing")), None);
-    assert_eq!(length(&at("")), None);
+    let length = |name: &str| DeviceAddress::disk(at(name)).length();
+    assert_eq!(length("db"), Some(100_000));
+    assert_eq!(length("nothing"), None);
+    assert_eq!(length(""), None);
     let mounted = |path: &str| mount_point(Path::new(path));
     assert_eq!(mounted("/proc/nothing"), Some(PathBuf::from("/proc")));
     assert_eq!(mounted("/nothing"), Some(PathBuf::from("/")));

@@ -228,8 +228,8 @@ fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSe
     }
     for file in &media.files {
         if let Some(defect) = &file.defect {
-            let path = file.path.display();
-            reasons.insert(format!("needs a look: '{path}' is damaged: {defect}"));
+            let device = &file.device;
+            reasons.insert(format!("needs a look: '{device}' is damaged: {defect}"));
         }
     }
     if !media.is_whole() {
@@ -386,7 +386,7 @@ fn keep_bases(found: &Found<'_>, reasons: &mut [BTreeSet<String>]) {
             let (place, _) = found.places[base];
             if place != *medium && reasons[place].is_empty() {
                 let above = found.media[*medium].files.first();
-                let above = above.map(|file| file.path.display().to_string());
+                let above = above.map(|file| file.device.to_string());
                 let above = above.unwrap_or_default();
                 reasons[place].insert(match found.sets[base].kind {
                     SetType::Log => format!("the log before '{above}'"),

@@ -1,7 +1,5 @@
 //! What was found: media, their files, and the sets that these show.
 
-use std::path::PathBuf;
-
 use windlass_base::{Guid, Moment};
 use windlass_catalog::Provenance;
 use windlass_device::DeviceAddress;
@@ -39,7 +37,8 @@ impl FoundSet {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFile {
-    pub path: PathBuf,
+    /// The file or object.
+    pub device: DeviceAddress,
     pub family: u16,
     pub bytes: u64,
     /// Why it cannot be read as a medium, or not to its end; `None` if it can.
@@ -120,7 +119,7 @@ impl FoundMedia {
         let copy = |index: usize| {
             let files = families.iter();
             let files = files.filter_map(|own| own.get(index).or_else(|| intact(own)));
-            files.map(|file| DeviceAddress::disk(&file.path)).collect()
+            files.map(|file| file.device.clone()).collect()
         };
         (0..count.unwrap_or(0)).map(copy).collect()
     }
@@ -201,7 +200,7 @@ fn joined(files: &[&FoundFile], place: usize) -> Option<FoundSet> {
         own.is_some_and(|own| own.is_complete() && own.chain.set_guid == set.chain.set_guid)
     };
     let mut set = set.clone();
-    let name = |file: &&FoundFile| file.path.display().to_string();
+    let name = |file: &&FoundFile| file.device.to_string();
     let finished = files.iter().find(has).map(name);
     let unfinished = files.iter().find(|file| !has(file)).map(name);
     if let (Some(finished), Some(unfinished)) = (finished, unfinished) {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::Guid;
 use windlass_catalog::PastBackup;
+use windlass_device::DeviceAddress;
 
 use super::{FoundFile, FoundMedia, FoundOther, FoundSet, Scan};
 use crate::chain::{ChainSet, Obstacle};
@@ -12,7 +13,7 @@ use crate::chain::{ChainSet, Obstacle};
 /// their names and dates, so that a rule can count them. Whoever reads them finds that it cannot.
 pub fn add_known(scan: &mut Scan, past: &[PastBackup]) {
     for other in std::mem::take(&mut scan.others) {
-        match known_medium(&other.path, past) {
+        match known_medium(&other.device, past) {
             Some((guid, family)) => unreadable(&mut scan.media, other, (guid, family), past),
             None => scan.others.push(other),
         }
@@ -25,19 +26,27 @@ pub fn add_known(scan: &mut Scan, past: &[PastBackup]) {
 }
 
 /// The media set and the family that a file belongs to according to the history: those of the last backup.
-fn known_medium(path: &Path, past: &[PastBackup]) -> Option<(Guid, u16)> {
-    let path = path.canonicalize().ok()?;
+fn known_medium(device: &DeviceAddress, past: &[PastBackup]) -> Option<(Guid, u16)> {
+    let name = name_in_history(device)?;
     let of = |backup: &PastBackup| {
         let medium = backup
             .media
             .iter()
-            .find(|medium| Path::new(&medium.device) == path)?;
+            .find(|medium| Path::new(&medium.device) == name)?;
         let family = u16::try_from(medium.family).ok()?;
         Some((backup.id, backup.media_set_guid?, family))
     };
     let current = past.iter().filter(|backup| !backup.is_overwritten);
     let (_, guid, family) = current.filter_map(of).max_by_key(|(id, ..)| *id)?;
     Some((guid, family))
+}
+
+/// The name of a device in the history, if it exists.
+fn name_in_history(device: &DeviceAddress) -> Option<PathBuf> {
+    match device.file() {
+        Some(path) => path.canonicalize().ok(),
+        None => device.url().map(|url| PathBuf::from(url.to_string())),
+    }
 }
 
 /// Adds a file whose content only the history knows.
@@ -49,8 +58,8 @@ fn unreadable(
 ) {
     let file = FoundFile {
         trouble: None,
-        bytes: std::fs::metadata(&other.path).map_or(0, |file| file.len()),
-        path: other.path,
+        bytes: other.device.length().unwrap_or(0),
+        device: other.device,
         family,
         defect: Some(other.reason.clone()),
         may_hide: true,
@@ -86,8 +95,8 @@ fn unreadable(
 /// Adds the sets that media of the history do not show.
 fn complete(media: &mut FoundMedia, past: &[PastBackup]) {
     let is_here = |backup: &&PastBackup| {
-        let path = |file: &FoundFile| file.path.canonicalize().ok();
-        let here: Vec<PathBuf> = media.files.iter().filter_map(path).collect();
+        let name = |file: &FoundFile| name_in_history(&file.device);
+        let here: Vec<PathBuf> = media.files.iter().filter_map(name).collect();
         let mut devices = backup.media.iter().map(|medium| Path::new(&medium.device));
         !backup.is_overwritten
             && backup.media_set_guid == Some(media.media_set_guid)

@@ -1,7 +1,6 @@
 //! Removes the files of a medium, after reading their headers once more.
 
 use std::io;
-use std::path::PathBuf;
 
 use windlass_device::DeviceAddress;
 use windlass_pipeline::MediaSet;
@@ -15,11 +14,11 @@ use super::FoundMedia;
 ///
 /// # Errors
 /// The first file that has changed or cannot be deleted; the files before it are gone.
-pub fn delete(media: &FoundMedia) -> io::Result<Vec<PathBuf>> {
+pub fn delete(media: &FoundMedia) -> io::Result<Vec<DeviceAddress>> {
     let mut deleted = Vec::new();
     for file in &media.files {
-        let address = DeviceAddress::disk(&file.path);
-        let now = MediaSet::open_any(&[address]).map_err(io::Error::other)?;
+        let now = MediaSet::open_any(std::slice::from_ref(&file.device));
+        let now = now.map_err(io::Error::other)?;
         let same_sets = now.sets().len() == media.sets.len()
             && now
                 .sets()
@@ -29,13 +28,12 @@ pub fn delete(media: &FoundMedia) -> io::Result<Vec<PathBuf>> {
         if now.header().media_set_guid != media.media_set_guid || !same_sets {
             return Err(io::Error::other(format!(
                 "'{}' has changed since its headers were read; it was not deleted",
-                file.path.display()
+                file.device
             )));
         }
-        std::fs::remove_file(&file.path)?;
-        windlass_io::directory::sync(&windlass_io::directory::parent(&file.path))?;
-        crate::event_log::deleted(&file.path);
-        deleted.push(file.path.clone());
+        file.device.remove()?;
+        crate::event_log::deleted(&file.device);
+        deleted.push(file.device.clone());
     }
     Ok(deleted)
 }

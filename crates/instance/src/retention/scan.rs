@@ -1,12 +1,12 @@
 //! Finds the media in some folders, from their headers alone.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use windlass_base::{Guid, Moment};
 use windlass_catalog::PastBackup;
-use windlass_device::DeviceAddress;
+use windlass_device::{DeviceAddress, DeviceFolder};
 use windlass_media::MediaError;
 use windlass_pipeline::Error as PipelineError;
 
@@ -14,6 +14,7 @@ use super::{FoundFile, FoundMedia, FoundSet};
 use crate::chain::ChainSet;
 use crate::headers::{HeaderCache, Headers};
 use crate::names::is_own_side_file;
+use crate::operation::Reach;
 use crate::provenance;
 
 /// Why a file is no medium yet.
@@ -41,7 +42,7 @@ pub fn chain_sets(media: &[FoundMedia]) -> (Vec<Place>, Vec<ChainSet>) {
 /// A file that is not Windlass media.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundOther {
-    pub path: PathBuf,
+    pub device: DeviceAddress,
     /// Why it is not.
     pub reason: String,
     /// It could not be read, so that nobody knows.
@@ -59,44 +60,25 @@ pub struct Scan {
     pub others: Vec<FoundOther>,
 }
 
-/// Reads the headers of every file in the folders, but not in their subfolders. Does not follow links.
+/// Reads the headers of every file in the folders, but not in their subfolders, and of every object below URLs. Does
+/// not follow links.
 /// Files that a backup is still writing, or left when it was killed, are no media, even if they are complete:
 /// the next backup to that name may remove them.
 ///
 /// # Errors
 /// If a folder cannot be listed: with half a list a backup could look unneeded.
-pub fn scan(folders: &[PathBuf]) -> io::Result<Scan> {
-    scan_only(folders, |_| true)
+pub fn scan(folders: &[DeviceFolder]) -> io::Result<Scan> {
+    scan_only(folders, |_| true, &mut HeaderCache::default())
 }
 
-/// The same for some of the files.
+/// The same for some of the files, with headers that may have been read before.
 ///
 /// # Errors
 /// If a folder cannot be listed.
 pub(crate) fn scan_only(
-    folders: &[PathBuf],
-    is_wanted: impl Fn(&Path) -> bool,
-) -> io::Result<Scan> {
-    scan_by(folders, is_wanted, &mut read)
-}
-
-/// The same, with headers that may have been read before.
-///
-/// # Errors
-/// If a folder cannot be listed.
-pub(crate) fn scan_with(folders: &[PathBuf], headers: &mut HeaderCache) -> io::Result<Scan> {
-    scan_by(folders, |_| true, &mut |path: &Path| {
-        let bytes = length(path)?;
-        let found = headers.read(&DeviceAddress::disk(path));
-        let found = found.map_err(|error| NotMedia::of(&error))?;
-        Ok(found_media(path, bytes, &found))
-    })
-}
-
-fn scan_by(
-    folders: &[PathBuf],
-    is_wanted: impl Fn(&Path) -> bool,
-    read: &mut dyn FnMut(&Path) -> Result<FoundMedia, NotMedia>,
+    folders: &[DeviceFolder],
+    is_wanted: impl Fn(&DeviceAddress) -> bool,
+    headers: &mut HeaderCache,
 ) -> io::Result<Scan> {
     let mut media: BTreeMap<Guid, FoundMedia> = BTreeMap::new();
     let mut damaged = Vec::new();
@@ -104,34 +86,29 @@ fn scan_by(
     let mut listed = BTreeSet::new();
     for folder in folders {
         // A folder that is named twice, or through a link, has its files once.
-        if let Ok(folder) = folder.canonicalize()
-            && !listed.insert(folder)
+        if let Some(identity) = folder.identity()
+            && !listed.insert(identity)
         {
             continue;
         }
-        let mut paths = Vec::new();
-        let named = |error: io::Error| {
-            io::Error::new(error.kind(), format!("'{}': {error}", folder.display()))
-        };
-        for entry in std::fs::read_dir(folder).map_err(named)? {
-            let entry = entry.map_err(named)?;
-            if entry.file_type().map_err(named)?.is_file() && is_wanted(&entry.path()) {
-                paths.push(entry.path());
-            }
-        }
-        paths.sort();
-        for path in paths {
-            if is_own_side_file(&path) {
-                others.push((path, NotMedia::unfinished()));
-                continue;
-            }
-            match read(&path) {
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("'{folder}': {error}"));
+        let devices = folder.devices().map_err(named)?.into_iter();
+        let (unfinished, devices): (Vec<_>, Vec<_>) = devices
+            .filter(&is_wanted)
+            .partition(|device| device.file().is_some_and(is_own_side_file));
+        let unfinished = unfinished.into_iter();
+        others.extend(unfinished.map(|device| (device, NotMedia::unfinished())));
+        let found = headers.read_all(&devices);
+        for (device, found) in devices.into_iter().zip(found) {
+            let found = found.map(|headers| found_media(&device, &headers));
+            match found.map_err(|error| NotMedia::of(&error)) {
                 Ok(found) if found.torn().is_some() => damaged.push(found),
                 Ok(found) => add(&mut media, found),
-                Err(not_media) => others.push((path, not_media)),
+                Err(not_media) => others.push((device, not_media)),
             }
         }
     }
+    others.sort_by(|one, other| one.0.name.cmp(&other.0.name));
     // After all others: an intact copy of the same family says more.
     for found in damaged {
         match media.get_mut(&found.media_set_guid) {
@@ -141,14 +118,14 @@ fn scan_by(
     }
     media.values_mut().for_each(FoundMedia::settle);
     let own = media.values().flat_map(|media| &media.files);
-    let own = own.filter_map(|file| extension(&file.path));
+    let own = own.filter_map(|file| extension(&file.device));
     let usual = EXTENSIONS.map(str::to_owned).into_iter();
     let extensions: BTreeSet<String> = own.chain(usual).collect();
     let others = others
         .into_iter()
-        .map(|(path, not_media): (_, NotMedia)| FoundOther {
-            may_be_medium: not_media.may_be_medium(&path, &extensions),
-            path,
+        .map(|(device, not_media): (_, NotMedia)| FoundOther {
+            may_be_medium: not_media.may_be_medium(&device, &extensions),
+            device,
             reason: not_media.reason,
             is_unknown: not_media.is_unknown,
         });
@@ -171,12 +148,16 @@ fn add(media: &mut BTreeMap<Guid, FoundMedia>, found: FoundMedia) {
 /// Extensions that backups usually have.
 const EXTENSIONS: [&str; 5] = ["bak", "sqb", "dif", "diff", "trn"];
 
-fn extension(path: &Path) -> Option<String> {
+fn extension(device: &DeviceAddress) -> Option<String> {
+    let path = match device.file() {
+        Some(path) => path,
+        None => Path::new(device.url()?.key()),
+    };
     Some(path.extension()?.to_str()?.to_lowercase())
 }
 
 /// Bytes at the start of a file in which blocks of a medium are searched.
-const START_BYTES: u64 = 64 << 10;
+const START_BYTES: usize = 64 << 10;
 
 /// The smallest block of a medium.
 const BLOCK_BYTES: usize = 512;
@@ -219,18 +200,18 @@ impl NotMedia {
 
     /// Whether the file may have been a medium: nobody can read it, it has the extension of one, or it begins
     /// like one.
-    fn may_be_medium(&self, path: &Path, extensions: &BTreeSet<String>) -> bool {
+    fn may_be_medium(&self, device: &DeviceAddress, extensions: &BTreeSet<String>) -> bool {
         if self.is_unknown || self.is_foreign {
             return self.is_unknown;
         }
-        if is_own_side_file(path) {
+        if device.file().is_some_and(is_own_side_file) {
             return false;
         }
-        let mut start = Vec::new();
-        let file = std::fs::File::open(path);
-        let read = file.and_then(|file| file.take(START_BYTES).read_to_end(&mut start));
-        if read.is_err() {
-            return true;
+        let mut start = vec![0; START_BYTES];
+        let reader = device.clone().beside_writers().open_reader();
+        match reader.and_then(|reader| reader.read_at(&mut start, 0)) {
+            Ok(count) => start.truncate(count),
+            Err(_) => return true,
         }
         if windlass_source::part_of_database(&start).is_some() {
             return false;
@@ -239,29 +220,19 @@ impl NotMedia {
             let names = [&b"TAPE"[..], b"SFMB", b"SSET"];
             names.iter().any(|name| block.starts_with(name))
         };
-        extension(path).is_some_and(|own| extensions.contains(&own))
+        extension(device).is_some_and(|own| extensions.contains(&own))
             || start.chunks(BLOCK_BYTES).any(begins)
     }
 }
 
 /// Reads the headers of one file.
-fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
-    let bytes = length(path)?;
-    let headers = Headers::read(&DeviceAddress::disk(path));
+fn read(device: &DeviceAddress) -> Result<FoundMedia, NotMedia> {
+    let headers = Headers::read(device);
     let headers = headers.map_err(|error| NotMedia::of(&error))?;
-    Ok(found_media(path, bytes, &headers))
+    Ok(found_media(device, &headers))
 }
 
-fn length(path: &Path) -> Result<u64, NotMedia> {
-    let found = std::fs::metadata(path).map_err(|error| NotMedia {
-        reason: error.to_string(),
-        is_unknown: true,
-        is_foreign: false,
-    })?;
-    Ok(found.len())
-}
-
-fn found_media(path: &Path, bytes: u64, headers: &Headers) -> FoundMedia {
+fn found_media(device: &DeviceAddress, headers: &Headers) -> FoundMedia {
     let sets = headers.sets.iter().map(|entry| {
         let configuration = &entry.configuration;
         FoundSet {
@@ -284,9 +255,9 @@ fn found_media(path: &Path, bytes: u64, headers: &Headers) -> FoundMedia {
         media_set_guid: headers.media_set_guid,
         family_count: headers.family_count,
         files: vec![FoundFile {
-            path: path.to_owned(),
+            device: device.clone(),
             family: headers.family,
-            bytes,
+            bytes: headers.bytes,
             defect: damage.map(|damage| damage.text.clone()),
             trouble: trouble.map(|trouble| trouble.text.clone()),
             may_hide: headers.trouble_behind.is_some(),
@@ -302,7 +273,7 @@ fn found_media(path: &Path, bytes: u64, headers: &Headers) -> FoundMedia {
 
 /// Adds differentials outside the folders that need a full backup inside: those that the history knows
 /// and whose files still exist.
-pub fn add_dependents(scan: &mut Scan, past: &[PastBackup]) {
+pub fn add_dependents(scan: &mut Scan, past: &[PastBackup], reach: &Reach) {
     let inside: Vec<Guid> = scan
         .media
         .iter()
@@ -314,7 +285,7 @@ pub fn add_dependents(scan: &mut Scan, past: &[PastBackup]) {
         if !needs || known {
             continue;
         }
-        let found = backup.devices.iter().map(|path| read(Path::new(path)));
+        let found = backup.devices.iter().map(|name| read(&reach.device(name)));
         let mut media = BTreeMap::new();
         for found in found.flatten() {
             let is_there = found
@@ -359,12 +330,12 @@ mod tests {
             upon(full.set_guid, "inside/3"),
         ];
         let scanned = || {
-            let found = scan(&[place.path("inside")]).unwrap();
+            let found = scan(&[DeviceFolder::disk(place.path("inside"))]).unwrap();
             assert_eq!(found.media.len(), 2);
             found
         };
         let mut found = scanned();
-        add_dependents(&mut found, &past);
+        add_dependents(&mut found, &past, &Reach::default());
         let outside = found.media.iter().filter(|media| media.is_outside);
         let outside: Vec<_> = outside.map(|media| media.sets[0].chain.set_guid).collect();
         assert_eq!(Some(outside), past[0].set_guid.map(|set| vec![set]));
@@ -378,7 +349,7 @@ mod tests {
         // The file holds another backup now.
         place.back_up(&["outside/1"], true);
         let mut found = scanned();
-        add_dependents(&mut found, &past);
+        add_dependents(&mut found, &past, &Reach::default());
         assert_eq!(found.media.len(), 2);
     }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_catalog::Provenance;
 use windlass_codec::Compression;
-use windlass_device::DeviceAddress;
+use windlass_device::{DeviceAddress, DeviceFolder};
 use windlass_media::SetType;
 use windlass_pipeline::{BackupRequest, Overwrite, Unobserved};
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
@@ -95,7 +95,7 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
             files: (1..=*stripes - u16::from(*lacks_one && *stripes > 1))
                 .map(|family| FoundFile {
                     trouble: None,
-                    path: format!("/b/{number}-{family}.bak").into(),
+                    device: DeviceAddress::disk(format!("/b/{number}-{family}.bak")),
                     family,
                     bytes: 1,
                     defect: None,
@@ -592,7 +592,7 @@ fn a_file_that_is_not_what_was_scanned_is_not_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let media = folder.path().join("media");
     std::fs::create_dir(&media).unwrap();
-    let scanned = || scan(std::slice::from_ref(&media)).unwrap().media.remove(0);
+    let scanned = || scan(&[DeviceFolder::disk(&media)]).unwrap().media.remove(0);
     back_up(folder.path(), "a.bak", true);
     for is_new in [false, true] {
         let found = scanned();
@@ -602,7 +602,7 @@ fn a_file_that_is_not_what_was_scanned_is_not_deleted() {
         assert!(media.join("a.bak").exists());
     }
     let deleted = delete(&scanned()).unwrap();
-    assert_eq!(deleted, [media.join("a.bak")]);
+    assert_eq!(deleted, [DeviceAddress::disk(media.join("a.bak"))]);
     assert!(!media.join("a.bak").exists());
 }
 
@@ -612,7 +612,7 @@ fn an_older_copy_is_in_nobodys_way_and_copies_that_went_different_ways_need_a_lo
         let folder = tempfile::tempdir().unwrap();
         let media = folder.path().join("media");
         std::fs::create_dir(&media).unwrap();
-        let scanned = || scan(std::slice::from_ref(&media)).unwrap().media;
+        let scanned = || scan(&[DeviceFolder::disk(&media)]).unwrap().media;
         back_up(folder.path(), newer, true);
         std::fs::copy(media.join(newer), media.join(older)).unwrap();
         let [alike] = scanned().try_into().unwrap();
@@ -720,7 +720,7 @@ fn a_set_that_is_unfinished_in_one_copy_is_held_by_the_other() {
     let (whole, cut) = (media.join("1.bak"), media.join("2.bak"));
     back_up(folder.path(), "1.bak", true);
     let bytes = std::fs::read(&whole).unwrap();
-    let scanned = || scan(std::slice::from_ref(&media)).unwrap().media.remove(0);
+    let scanned = || scan(&[DeviceFolder::disk(&media)]).unwrap().media.remove(0);
     std::fs::write(&cut, &bytes).unwrap();
     assert!(scanned().sets[0].is_complete());
     for (longer, shorter) in [(&whole, &cut), (&cut, &whole)] {
@@ -732,7 +732,7 @@ fn a_set_that_is_unfinished_in_one_copy_is_held_by_the_other() {
         let holding: Vec<&Path> = found
             .holding(1, 0)
             .iter()
-            .map(|file| file.path.as_path())
+            .filter_map(|file| file.device.file())
             .collect();
         assert_eq!(holding, [longer.as_path()]);
     }

@@ -16,7 +16,7 @@ use crate::Session;
 use crate::names::absolute;
 use crate::operation::{
     BackupMade, BackupOptions, BackupOutcome, DeviceName, ExpireOptions, MediaOptions, Removal,
-    VerifyOptions,
+    VerifyOptions, check_url, is_url,
 };
 use crate::retention::Policy;
 use crate::tag::{Tags, has_tag};
@@ -228,7 +228,10 @@ impl Runner<'_> {
                 }
             };
             // A later run of the queue may have another working directory.
-            let folder = absolute(&folder).unwrap_or(folder);
+            let folder = match is_store(&folder) {
+                true => folder,
+                false => absolute(&folder).unwrap_or(folder),
+            };
             if let Err(error) = make_tagged(self.session, written, &folder) {
                 self.report.warn(&format!("COPYTO '{written}': {error}"));
             }
@@ -299,8 +302,20 @@ impl Runner<'_> {
         let Some(policy) = policy.filter(|_| !folders.is_empty()) else {
             return;
         };
+        let folders: Vec<String> = folders
+            .iter()
+            .map(|folder| folder.display().to_string())
+            .collect();
+        let folders = match self.session.folders(&folders) {
+            Ok(folders) => folders,
+            Err(failure) => {
+                let why = failure.messages.into_iter().next();
+                let why = why.map_or_else(String::new, |message| message.text);
+                return self.report.warn(&format!("Nothing was erased: {why}"));
+            }
+        };
         let options = ExpireOptions {
-            folders,
+            folders: &folders,
             policy: &policy,
             database: Some(name),
             removal: match self.session.is_rehearsal() {
@@ -328,13 +343,12 @@ impl Runner<'_> {
             match expired.deleted {
                 None => {
                     for file in &expired.media.files {
-                        self.report
-                            .line(format!("Would delete {}", file.path.display()));
+                        self.report.line(format!("Would delete {}", file.device));
                     }
                 }
                 Some(Ok(files)) => {
                     for file in files {
-                        self.report.line(format!("Deleted {}", file.display()));
+                        self.report.line(format!("Deleted {file}"));
                     }
                 }
                 Some(Err(error)) => self.report.warn(&format!("Not erased: {error}")),
@@ -408,6 +422,11 @@ fn folders<'a>(files: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
     folders
 }
 
+/// Whether a folder is one of a store.
+fn is_store(folder: &Path) -> bool {
+    is_url(&folder.to_string_lossy())
+}
+
 /// The folder to which COPYTO copies a backup.
 fn copy_folder_of(
     session: &Session,
@@ -436,6 +455,13 @@ pub(super) fn copy_folder(
         ..session.instance.tags()
     };
     let folder = tags.expand(folder).map_err(|error| error.to_string())?;
+    if is_url(&folder) {
+        check_url(session, &folder).map_err(|failure| {
+            let text = failure.messages.into_iter().next();
+            text.map_or_else(String::new, |message| message.text)
+        })?;
+        return Ok(PathBuf::from(folder));
+    }
     let path = session.instance.drives().path(&folder);
     path.map_err(|error| error.to_string())
 }
@@ -443,6 +469,9 @@ pub(super) fn copy_folder(
 /// Creates the folders named by tags below an existing folder. Folders written without a tag are not
 /// created: a disk may be missing there that should be mounted.
 fn make_tagged(session: &Session, written: &str, folder: &Path) -> Result<(), String> {
+    if is_store(folder) {
+        return Ok(());
+    }
     let parts = written.split(['/', '\\']).filter(|part| !part.is_empty());
     let parts: Vec<&str> = parts.collect();
     let untagged = parts.iter().take_while(|part| !has_tag(part)).count();

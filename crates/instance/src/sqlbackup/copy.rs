@@ -11,6 +11,8 @@ use windlass_device::DeviceAddress;
 use windlass_io::{FileState, directory, output, own};
 use windlass_pipeline::{MediaSet, key_file, key_file_for_copy};
 
+use super::copy_object;
+use crate::operation::{Reach, is_url};
 use crate::{Session, overwriting};
 
 /// Suffix of an incomplete copy's name.
@@ -48,7 +50,7 @@ pub fn run_queue(session: &mut Session, now: Moment) -> Vec<CopyOutcome> {
     due.map(|copy| {
         let result = allow(session, &copy)
             .and_then(|()| check_source(&copy.source, &past))
-            .and_then(|()| make(&copy, session.makes_folders()).map_err(|error| error.to_string()));
+            .and_then(|()| made(session, &copy).map_err(|error| error.to_string()));
         let catalog = session.instance.catalog_mut();
         let noted = match &result {
             Ok(()) => catalog.drop_copy(copy.id),
@@ -62,6 +64,17 @@ pub fn run_queue(session: &mut Session, now: Moment) -> Vec<CopyOutcome> {
         }
     })
     .collect()
+}
+
+/// Makes a copy, as a file or as an object.
+fn made(session: &Session, copy: &QueuedCopy) -> io::Result<()> {
+    match copy.target.to_str().filter(|name| is_url(name)) {
+        None => make(copy, session.makes_folders()),
+        Some(url) => {
+            let reach = Reach::of(&session.instance).map_err(io::Error::other)?;
+            copy_object::make(copy, &reach.device(url))
+        }
+    }
 }
 
 /// The copies that are due; none if the queue cannot be read, which [`run_queue`] reports.
@@ -89,6 +102,9 @@ fn next_attempt(copy: &QueuedCopy, now: Moment) -> Moment {
 /// Refuses to overwrite a database, or the backup that is to be copied.
 fn allow(session: &Session, copy: &QueuedCopy) -> Result<(), String> {
     let name = copy.target.display().to_string();
+    if is_url(&name) {
+        return Ok(());
+    }
     overwriting::refuse(session, &copy.target, &name, None).map_err(|failure| {
         let texts = failure.messages.iter().map(|message| message.text.clone());
         texts.collect::<Vec<_>>().join(" ")
@@ -246,17 +262,21 @@ fn first_difference(one: &Path, other: &Path, bytes: u64) -> io::Result<Option<u
 
 /// What identifies the content of a backup file.
 #[derive(Debug, PartialEq, Eq)]
-struct Headers {
-    media_set: Guid,
-    family: u16,
-    sets: Vec<Guid>,
+pub(super) struct Headers {
+    pub(super) media_set: Guid,
+    pub(super) family: u16,
+    pub(super) sets: Vec<Guid>,
     /// Bytes up to the end of the last complete set: an append leaves them as they are.
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl Headers {
     fn read(path: &Path) -> io::Result<Self> {
-        let media = MediaSet::open_any(&[DeviceAddress::disk(path)]).map_err(io::Error::other)?;
+        Self::of(&DeviceAddress::disk(path))
+    }
+
+    pub(super) fn of(device: &DeviceAddress) -> io::Result<Self> {
+        let media = MediaSet::open_any(std::slice::from_ref(device)).map_err(io::Error::other)?;
         let sets = media.sets();
         Ok(Self {
             media_set: media.header().media_set_guid,

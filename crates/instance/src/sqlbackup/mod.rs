@@ -17,6 +17,7 @@
 mod apart;
 mod backup;
 mod copy;
+mod copy_object;
 mod options;
 mod report;
 mod restore;

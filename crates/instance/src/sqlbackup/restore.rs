@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 use windlass_catalog::Provenance;
+use windlass_device::{DeviceAddress, DeviceFolder};
 use windlass_media::SetType;
 use windlass_source::Recovery;
 use windlass_tsql::option::{RESTORE, StatementKind};
@@ -15,6 +16,7 @@ use super::report::Report;
 use super::{Runner, disks};
 use crate::Session;
 use crate::chain::{ChainSet, Chains, Obstacle, Why, is_newer, rivals};
+use crate::headers::HeaderCache;
 use crate::operation::{MediaOptions, RestoreKind, RestoreOptions};
 use crate::provenance::named_databases;
 use crate::retention::{self, FoundMedia, FoundSet, Now, Place, Scan};
@@ -95,17 +97,16 @@ fn restores(
     };
     let steps = newest(&media, source, kinds, &mut unfinished)?;
     let torn = media.iter().filter_map(FoundMedia::torn);
-    let torn = torn.map(|file| (&file.path, file.defect.clone().unwrap_or_default()));
+    let torn = torn.map(|file| (&file.device, file.defect.clone().unwrap_or_default()));
     let empty = media.iter().filter(|media| media.sets.is_empty());
     unfinished.extend(empty.flat_map(|media| &media.files).map(|file| {
-        let path = file.path.display();
-        format!("'{path}' begins as a medium, and no backup set can be found on it")
+        let device = &file.device;
+        format!("'{device}' begins as a medium, and no backup set can be found on it")
     }));
     let others = others.iter().filter(|other| other.may_be_medium);
-    let others = others.map(|other| (&other.path, other.reason.clone()));
-    let warnings = torn.chain(others).map(|(path, why)| {
-        let path = path.display();
-        format!("'{path}' may hold a newer backup, and cannot be read: {why}")
+    let others = others.map(|other| (&other.device, other.reason.clone()));
+    let warnings = torn.chain(others).map(|(device, why)| {
+        format!("'{device}' may hold a newer backup, and cannot be read: {why}")
     });
     let warnings = warnings.chain(unfinished).collect();
     let of = |(medium, position): Place| restore(&files(&media[medium]), Some(position));
@@ -147,14 +148,18 @@ fn matching(session: &Session, command: &Command) -> Result<Scan, String> {
         patterns.push((windlass_io::directory::parent(&path), pattern.into_owned()));
     }
     let folders: BTreeSet<PathBuf> = patterns.iter().map(|(folder, _)| folder.clone()).collect();
-    let folders: Vec<PathBuf> = folders.into_iter().collect();
-    let is_meant = |path: &Path| {
+    let folders: Vec<DeviceFolder> = folders.into_iter().map(DeviceFolder::disk).collect();
+    let is_meant = |device: &DeviceAddress| {
+        let Some(path) = device.file() else {
+            return false;
+        };
         let folder = windlass_io::directory::parent(path);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut patterns = patterns.iter();
         patterns.any(|(own, pattern)| *own == folder && matches(pattern, &name))
     };
-    retention::scan_only(&folders, is_meant).map_err(|error| error.to_string())
+    retention::scan_only(&folders, is_meant, &mut HeaderCache::default())
+        .map_err(|error| error.to_string())
 }
 
 /// Whether a name matches a pattern with `*` and `?`.
@@ -213,7 +218,7 @@ fn newest(
     let found = |index: usize| -> &FoundSet { &media[places[index].0].sets[places[index].1] };
     let name = |index: usize| {
         let file = media[places[index].0].files.first();
-        let path = file.map(|file| file.path.display().to_string());
+        let path = file.map(|file| file.device.to_string());
         format!(
             "set {} of '{}'",
             places[index].1 + 1,
@@ -293,7 +298,7 @@ fn one_database(of: &[Provenance]) -> Result<(), String> {
 fn files(media: &FoundMedia) -> Vec<String> {
     (1..=media.family_count)
         .filter_map(|number| media.best(number))
-        .map(|file| file.path.display().to_string())
+        .map(|file| file.device.to_string())
         .collect()
 }
 

@@ -15,7 +15,7 @@ use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
 use windlass_instance::verified::Verifications;
 
 use super::verdict::{Reason, State, Subject, Verdict, duration};
-use super::{Limits, followed, is_asked, rest};
+use super::{Limits, followed, is_asked, rest, texts};
 use crate::args::Common;
 use crate::command::open;
 
@@ -31,10 +31,7 @@ pub(super) fn check(folder: &Path, common: &Common, asked: &[String], limits: Li
     }
     let instance = match open(common) {
         Ok(instance) => instance,
-        Err(messages) => {
-            let texts: Vec<String> = messages.into_iter().map(|message| message.text).collect();
-            return Verdict::unknown(texts.join(" "));
-        }
+        Err(messages) => return Verdict::unknown(texts(messages)),
     };
     let mut session = Session::new(instance);
     match read(folder, &mut session, asked, limits) {
@@ -59,7 +56,7 @@ fn read(
     );
     let failures = catalog.failures()?;
     let copies = catalog.queued_copies()?;
-    let mut looker = Looker::of(catalog)?;
+    let mut looker = Looker::asking(session.instance())?;
     let now = Now {
         local: limits.now,
         utc: limits.now_utc,

@@ -1,22 +1,39 @@
 //! Checks the backups in folders, whatever their origin.
 
-use std::path::PathBuf;
-
+use windlass_base::Message;
 use windlass_catalog::Provenance;
+use windlass_device::DeviceFolder;
 use windlass_instance::chain::{Chains, is_newer, rivals};
+use windlass_instance::operation::Reach;
 use windlass_instance::overview::AHEAD;
 use windlass_instance::provenance::named_databases;
 use windlass_instance::retention::{self, FoundMedia, FoundOther, Place, Scan};
+use windlass_instance::{Failure, is_url};
 
 use super::verdict::{Reason, State, Subject, Verdict};
-use super::{Limits, is_asked, rest};
+use super::{Limits, is_asked, rest, texts};
+use crate::args::Common;
+use crate::command::open;
 
 /// Checks the databases that have backups in the folders.
-pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Verdict {
-    let scan = match retention::scan(folders) {
+pub(super) fn check(
+    folders: &[String],
+    common: &Common,
+    asked: &[String],
+    limits: Limits,
+) -> Verdict {
+    let folders = match reached(folders, common) {
+        Ok(folders) => folders,
+        Err(messages) => return Verdict::unknown(texts(messages)),
+    };
+    let scan = match retention::scan(&folders) {
         Ok(scan) => scan,
         Err(error) => return Verdict::unknown(format!("the folders cannot be listed: {error}")),
     };
+    verdict(&scan, asked, limits)
+}
+
+fn verdict(scan: &Scan, asked: &[String], limits: Limits) -> Verdict {
     let (places, sets) = retention::chain_sets(&scan.media);
     let chains = Chains::of(&sets);
     let of: Vec<Provenance> = places
@@ -64,7 +81,7 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
             let why = chains.verdict(**last).err();
             let why = why.map(ToString::to_string).unwrap_or_default();
             let file = scan.media[places[**last].0].files.first();
-            let file = file.map(|file| file.path.display().to_string());
+            let file = file.map(|file| file.device.to_string());
             let text = format!(
                 "{} newer backup(s) cannot be restored, the last in '{}': {why}",
                 lost.len(),
@@ -78,17 +95,34 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
         subject.counts.push(("backups", group.len() as u64));
         subjects.push(subject);
     }
-    let mut rest = others(asked, &names, &scan);
+    let mut rest = others(asked, &names, scan);
     rest.counts.push(("media", scan.media.len() as u64));
     rest.counts.push(("other_files", scan.others.len() as u64));
     subjects.push(rest);
     Verdict { subjects }
 }
 
+/// The folders, with the keys of their stores: an instance is needed for no others.
+fn reached(written: &[String], common: &Common) -> Result<Vec<DeviceFolder>, Vec<Message>> {
+    let reach = match (
+        common.instance.as_ref(),
+        written.iter().any(|name| is_url(name)),
+    ) {
+        (Some(_), true) => {
+            let reach = Reach::of(&open(common)?);
+            reach.map_err(|error| Failure::from(&error).messages)?
+        }
+        _ => Reach::default(),
+    };
+    let folders = written.iter().map(|name| reach.folder(name));
+    let folders: Result<Vec<DeviceFolder>, Failure> = folders.collect();
+    folders.map_err(|failure| failure.messages)
+}
+
 /// A backup, by the first file of its medium.
 fn backup_in(media: &FoundMedia) -> String {
     let file = media.files.first();
-    let file = file.map(|file| file.path.display().to_string());
+    let file = file.map(|file| file.device.to_string());
     format!("the backup in '{}'", file.unwrap_or_default())
 }
 
@@ -98,9 +132,8 @@ fn hidden(group: &[usize], places: &[Place], media: &[FoundMedia]) -> Option<Rea
     let mut own = group.iter().map(|index| &media[places[*index].0]);
     let (file, defect) = own.find_map(|media| {
         let file = media.torn().filter(|file| file.may_hide)?;
-        Some((&file.path, file.defect.as_ref()?))
+        Some((&file.device, file.defect.as_ref()?))
     })?;
-    let file = file.display();
     let text =
         format!("'{file}' is damaged behind its backup sets, where a newer one may be: {defect}");
     Some(Reason::new(State::Warning, "backups-lost", text).numbered(1))
@@ -112,7 +145,7 @@ fn others(asked: &[String], names: &[&str], scan: &Scan) -> Subject {
     let mut unseen = scan.others.iter().filter(is_unseen);
     if let Some(file) = unseen.next() {
         // What cannot be read may be the backup that is missing.
-        let text = format!("'{}' cannot be read: {}", file.path.display(), file.reason);
+        let text = format!("'{}' cannot be read: {}", file.device, file.reason);
         let count = i64::try_from(1 + unseen.count()).unwrap_or(i64::MAX);
         let mut rest = Subject::new(None);
         let reason = Reason::new(State::Unknown, "media-unseen", text);

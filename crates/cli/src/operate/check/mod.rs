@@ -16,10 +16,8 @@ mod instance;
 mod media;
 mod verdict;
 
-use std::path::PathBuf;
-
 use clap::Args;
-use windlass_base::Moment;
+use windlass_base::{Message, Moment};
 use windlass_catalog::provenance::is_named;
 
 use super::history::parse_rpo;
@@ -42,9 +40,9 @@ their header. Only windlass verify shows that they are intact; --verified-within
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct CheckArguments {
-    /// Check backup files in this folder instead of an instance
-    #[arg(long, value_name = "DIR")]
-    media: Vec<PathBuf>,
+    /// Check the backups in this folder, or below this s3:// URL, instead of an instance
+    #[arg(long, value_name = "DIR|URL")]
+    media: Vec<String>,
     /// Check only these databases
     #[arg(long, value_name = "NAME", num_args = 1..)]
     database: Vec<String>,
@@ -78,7 +76,7 @@ pub(super) fn run(arguments: &CheckArguments, common: &Common) -> Outcome {
     let verdict = match (arguments.media.as_slice(), common.instance.as_deref()) {
         ([], None) => Verdict::unknown("name an instance by --instance, or folders by --media"),
         ([], Some(folder)) => instance::check(folder, common, &arguments.database, limits),
-        (folders, _) => media::check(folders, &arguments.database, limits),
+        (folders, _) => media::check(folders, common, &arguments.database, limits),
     };
     if common.json {
         result_json(&verdict.to_json(limits).to_string());
@@ -86,6 +84,12 @@ pub(super) fn run(arguments: &CheckArguments, common: &Common) -> Outcome {
         result_line(&verdict.to_line(limits));
     }
     Outcome::Checked(verdict.state().code())
+}
+
+/// The texts of messages, on one line.
+fn texts(messages: Vec<Message>) -> String {
+    let texts: Vec<String> = messages.into_iter().map(|message| message.text).collect();
+    texts.join(" ")
 }
 
 /// The requested databases that were not found.

@@ -87,7 +87,7 @@ fn text_of(gaps: &Table) -> String {
 }
 
 /// Replaces the file atomically, so that concurrent readers see the old one.
-fn write(path: &Path, text: &str) -> Outcome {
+pub(super) fn write(path: &Path, text: &str) -> Outcome {
     match output::write(path, text.as_bytes(), output::MODE_PUBLIC) {
         Ok(()) => Outcome::Succeeded,
         Err(error) => {

@@ -25,6 +25,7 @@ use windlass_pipeline::{
 
 use super::BackupOptions;
 use crate::chain::{ChainSet, Chains, Obstacle};
+use crate::operation::Reach;
 use crate::presence::{Looker, Presence};
 use crate::provenance::of_set;
 use crate::retention::Now;
@@ -186,7 +187,7 @@ fn gone(
         return Ok(message.map(|message| message.text));
     }
     let past = past(session, base)?;
-    let mut looker = Looker::of(session.instance.catalog())?;
+    let mut looker = Looker::asking(&session.instance)?;
     match past.as_ref().map(|past| looker.look(past)) {
         Some(Presence::Gone(reason) | Presence::Damaged { reason, .. }) => Ok(Some(reason)),
         _ => Ok(None),
@@ -303,7 +304,7 @@ fn check_media(
     if times.is_some_and(|times| times.is_future(Now::here().utc)) {
         doubt_future(wanted, past.started, sink)?;
     }
-    let mut looker = Looker::of(session.instance.catalog())?;
+    let mut looker = Looker::asking(&session.instance)?;
     let found = looker.look(past);
     looker.note(session.instance.catalog_mut(), Moment::now().0);
     let made = past.finished.map_or_else(String::new, |at| at.to_string());
@@ -366,8 +367,9 @@ fn known(
         let reason = "neither its digests nor its media are known here; make a new full backup.";
         return Err(table::set_not_comparable(reason).into());
     };
-    let devices: Vec<DeviceAddress> = past.devices.iter().map(DeviceAddress::disk).collect();
-    let media = MediaSet::open(&devices)?;
+    let reach = Reach::of(&session.instance)?;
+    let devices = past.devices.iter().map(|name| reach.device(name));
+    let media = MediaSet::open(&devices.collect::<Vec<_>>())?;
     let sets = media.sets().into_iter().map(|entry| entry.configuration);
     let Some(set) = sets.into_iter().find(|set| set.set_guid == set_guid) else {
         let reason = format!("it is no longer on '{}'.", past.devices.join("', '"));

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use windlass_base::Moment;
 use windlass_base::message::table;
+use windlass_base::{Guid, Moment};
 use windlass_catalog::DatabaseRecord;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{MediaRequest, MediaSet, Overwrite};
 
 use super::{BackupOptions, Settled};
+use crate::layout::UTC_FORM;
 use crate::names::absolute;
 use crate::operation::resolve;
 use crate::operation::store::Use;
@@ -38,6 +39,8 @@ pub(super) fn choose(
         database: Some(subject.database.to_owned()),
         kind: Some(subject.kind),
         moment: Some(Moment::now().0),
+        utc: Some(jiff::Timestamp::now().strftime(UTC_FORM).to_string()),
+        guid: Some(Guid::random()),
         ..session.instance.tags()
     };
     let store = &options.store;

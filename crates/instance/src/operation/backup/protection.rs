@@ -14,6 +14,7 @@ use windlass_pipeline::{Encryption, MediaSet, ReadKeys};
 use windlass_source::{Protection, Sealing};
 
 use super::base::{MissingBase, Wanted, past};
+use crate::operation::Reach;
 use crate::operation::media::sealing_of;
 use crate::{Failure, Session, Sink};
 
@@ -37,7 +38,8 @@ pub(super) fn check(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let past = past(session, base)?;
-    let lack = match opened(wanted, base, past.as_ref()) {
+    let reach = Reach::of(&session.instance)?;
+    let lack = match opened(wanted, base, past.as_ref(), &reach) {
         Some((media, set)) => lack(session, wanted, &media, &set, encryption)?,
         None => lack_by_history(session, base, encryption)?,
     };
@@ -62,19 +64,19 @@ fn opened(
     wanted: &Wanted<'_>,
     base: Guid,
     past: Option<&PastBackup>,
+    reach: &Reach,
 ) -> Option<(MediaSet, SetConfiguration)> {
     let mut copies: Vec<Vec<DeviceAddress>> = vec![wanted.options.base.clone()];
-    copies.extend(past.into_iter().flat_map(copies_of));
+    copies.extend(past.into_iter().flat_map(|past| copies_of(past, reach)));
     copies.push(wanted.target.to_vec());
     first_with(base, copies)
 }
 
 /// The devices of each mirror.
-fn copies_of(past: &PastBackup) -> impl Iterator<Item = Vec<DeviceAddress>> {
+fn copies_of(past: &PastBackup, reach: &Reach) -> impl Iterator<Item = Vec<DeviceAddress>> {
     (0..=3).map(|mirror| {
         let own = past.media.iter().filter(|medium| medium.mirror == mirror);
-        own.map(|medium| DeviceAddress::disk(&medium.device))
-            .collect()
+        own.map(|medium| reach.device(&medium.device)).collect()
     })
 }
 
@@ -101,9 +103,10 @@ pub(crate) fn recipients_of(
     session: &Session,
     past: &PastBackup,
 ) -> Result<Vec<Recipient>, Failure> {
+    let reach = Reach::of(&session.instance)?;
     let found = past
         .set_guid
-        .and_then(|base| first_with(base, copies_of(past)));
+        .and_then(|base| first_with(base, copies_of(past, &reach)));
     let Some((_, set)) = found.filter(|(_, set)| set.is_encrypted()) else {
         return Ok(Vec::new());
     };

@@ -20,7 +20,7 @@ use crate::operation::restore::{
     Newest, NewestRequest, RestoreKind, RestoreOptions, Sequence, Step, ended_ms,
 };
 use crate::scratch::Scratch;
-use crate::{Failure, Session, Silent, Sink, presence};
+use crate::{Failure, Session, Silent, Sink};
 
 /// How the folders of drills are named.
 const PREFIX: &str = "windlass-drill-";
@@ -188,14 +188,17 @@ fn of_history(session: &Session, database: &str) -> Result<Vec<DeviceAddress>, F
     let mut devices = Vec::new();
     for name in names {
         let is_file = Path::new(&name).is_absolute();
-        if !is_file || presence::length(&name).is_some() {
+        if !is_file || DeviceAddress::disk(&name).length().is_some() {
             let named = [device::DeviceName::physical(name)];
-            devices.extend(device::addresses(
+            let addresses = device::addresses(
                 session,
                 &named,
                 &session.instance.tags(),
                 &device::Store::default(),
-            )?);
+            )?;
+            // What cannot be asked for, the restore reports.
+            let is_there = |device: &DeviceAddress| device.has_content().unwrap_or(true);
+            devices.extend(addresses.into_iter().filter(is_there));
         }
     }
     match devices.is_empty() {

@@ -12,14 +12,14 @@ mod unreadable;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
 
 use windlass_base::Moment;
 use windlass_base::message::table;
 use windlass_catalog::provenance::databases;
 use windlass_catalog::{Error as CatalogError, QueuedCopy};
-use windlass_device::DeviceAddress;
+use windlass_device::{DeviceAddress, DeviceFolder};
 
+use super::Reach;
 use crate::damage::{self, Damages};
 use crate::retention::{self, Decision, FoundMedia, FoundOther, FoundSet, Now, Place, Policy};
 use crate::{Session, Sink, presence};
@@ -30,7 +30,7 @@ pub const VERIFIED_WITHIN_HOURS: u32 = 7 * 24;
 #[derive(Debug, Clone)]
 pub struct ExpireOptions<'a> {
     /// The folders with the backups.
-    pub folders: &'a [PathBuf],
+    pub folders: &'a [DeviceFolder],
     pub policy: &'a Policy,
     /// Only backups of this database; all when absent.
     pub database: Option<&'a str>,
@@ -83,7 +83,7 @@ pub struct ExpiredMedia {
     pub media: FoundMedia,
     pub decision: Decision,
     /// The files that were deleted; `None` if nothing was to be deleted.
-    pub deleted: Option<io::Result<Vec<PathBuf>>>,
+    pub deleted: Option<io::Result<Vec<DeviceAddress>>>,
 }
 
 /// Why nothing was decided.
@@ -117,7 +117,8 @@ impl Session {
         let mut scan = retention::scan(options.folders).map_err(ExpireError::Folders)?;
         let past = self.instance.catalog().past_backups(None);
         let past = past.map_err(ExpireError::History)?;
-        retention::add_dependents(&mut scan, &past);
+        let reach = Reach::of(&self.instance).map_err(ExpireError::History)?;
+        retention::add_dependents(&mut scan, &past, &reach);
         retention::add_known(&mut scan, &past);
         let now = Now::here();
         let states = states(&scan.media);
@@ -126,7 +127,7 @@ impl Session {
         let doubt = unreadable::doubt(&scan);
         if let Some(doubt) = &doubt {
             is_damaged = true;
-            sink.message(table::medium_unreadable(doubt.path.display(), &doubt.why));
+            sink.message(table::medium_unreadable(&doubt.device, &doubt.why));
         }
         let waiting = self.instance.catalog().queued_copies();
         let waiting = waiting.map_err(ExpireError::History)?;
@@ -246,7 +247,10 @@ fn keep_waiting(media: &[FoundMedia], decisions: &mut [Decision], waiting: &[Que
         .zip(decisions)
         .filter(|(_, decision)| decision.goes);
     for (media, decision) in going {
-        let is_of = |copy: &&QueuedCopy| media.files.iter().any(|file| file.path == copy.source);
+        let is_of = |copy: &&QueuedCopy| {
+            let mut files = media.files.iter();
+            files.any(|file| file.device.file() == Some(&copy.source))
+        };
         if let Some(copy) = waiting.iter().find(is_of) {
             decision.keep(format!(
                 "it waits to be copied to '{}'",
@@ -284,10 +288,7 @@ fn states(media: &[FoundMedia]) -> Vec<String> {
 
 /// The state of all its files.
 fn state(media: &FoundMedia) -> String {
-    let files = media
-        .files
-        .iter()
-        .map(|file| DeviceAddress::disk(&file.path));
+    let files = media.files.iter().map(|file| file.device.clone());
     presence::state(&files.collect::<Vec<_>>())
 }
 
@@ -333,10 +334,9 @@ fn check_unchanged(
         let (media, then) = (&media[*index], &states[*index]);
         if then.is_empty() || state(media) != *then {
             let file = media.files.first();
-            let path = file.map_or_else(PathBuf::new, |file| file.path.clone());
+            let name = file.map_or_else(String::new, |file| file.device.to_string());
             let reason = format!(
-                "'{}', which stays in its place, was changed or removed meanwhile; run the command again",
-                path.display()
+                "'{name}', which stays in its place, was changed or removed meanwhile; run the command again"
             );
             return Err(io::Error::other(reason));
         }

@@ -1,7 +1,6 @@
 //! Reads the sets on which deletions rely, from each copy of their media.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use windlass_base::message::table;
 use windlass_catalog::Depth;
@@ -27,8 +26,8 @@ pub(super) struct ReadBack {
 /// What is known of the copies of a medium.
 #[derive(Debug, Default)]
 struct Copies {
-    /// For each file that was read, what is wrong with it.
-    read: BTreeMap<PathBuf, Option<String>>,
+    /// For each file that was read, by its name, what is wrong with it.
+    read: BTreeMap<String, Option<String>>,
 }
 
 impl Copies {
@@ -37,9 +36,10 @@ impl Copies {
     fn next<'a>(&self, media: &'a FoundMedia, place: usize) -> Option<Vec<&'a FoundFile>> {
         let choose = |number: u16| {
             let own = media.holding(number, place);
-            let is_intact = |file: &&&FoundFile| matches!(self.read.get(&file.path), Some(None));
+            let is_intact =
+                |file: &&&FoundFile| matches!(self.read.get(&file.device.name), Some(None));
             let mut unread = own.iter();
-            let unread = unread.find(|file| !self.read.contains_key(&file.path));
+            let unread = unread.find(|file| !self.read.contains_key(&file.device.name));
             unread.or(own.iter().find(is_intact)).copied()
         };
         (1..=media.family_count).map(choose).collect()
@@ -48,19 +48,19 @@ impl Copies {
     /// Notes which of the files that were read together are damaged: those that the failure names, of
     /// those that nothing good is known about.
     fn blame(&mut self, files: &[&FoundFile], why: &str) {
-        let unknown = |file: &&&FoundFile| !self.read.contains_key(&file.path);
-        let unknown: Vec<PathBuf> = files
+        let unknown = |file: &&&FoundFile| !self.read.contains_key(&file.device.name);
+        let unknown: Vec<String> = files
             .iter()
             .filter(unknown)
-            .map(|file| file.path.clone())
+            .map(|file| file.device.name.clone())
             .collect();
-        let named = |path: &&PathBuf| why.contains(&format!("'{}'", path.display()));
-        let mut blamed: Vec<PathBuf> = unknown.iter().filter(named).cloned().collect();
+        let named = |name: &&String| why.contains(&format!("'{name}'"));
+        let mut blamed: Vec<String> = unknown.iter().filter(named).cloned().collect();
         if blamed.is_empty() {
             blamed = unknown;
         }
-        for path in blamed {
-            self.read.insert(path, Some(why.to_owned()));
+        for name in blamed {
+            self.read.insert(name, Some(why.to_owned()));
         }
     }
 
@@ -69,11 +69,12 @@ impl Copies {
         let set = media.sets.get(place).map(|set| set.chain.set_guid);
         let lacks = |file: &&FoundFile| {
             let mut holding = media.holding(file.family, place).into_iter();
-            set.is_some() && !holding.any(|other| other.path == file.path)
+            set.is_some() && !holding.any(|other| other.device == file.device)
         };
         let cut = media.files.iter().filter(lacks);
         let cut = cut.filter(|file| file.defect.is_none());
-        let cut = cut.filter_map(|file| Some((file.path.clone(), Some(file.trouble.clone()?))));
+        let cut =
+            cut.filter_map(|file| Some((file.device.name.clone(), Some(file.trouble.clone()?))));
         Self {
             read: cut.collect(),
         }
@@ -96,17 +97,14 @@ impl Session {
             };
             if files
                 .iter()
-                .all(|file| copies.read.contains_key(&file.path))
+                .all(|file| copies.read.contains_key(&file.device.name))
             {
                 break true;
             }
-            let devices = files
-                .iter()
-                .map(|file| DeviceAddress::disk(&file.path))
-                .collect();
+            let devices = files.iter().map(|file| file.device.clone()).collect();
             let Err(failure) = self.verify_found(devices, position, sink) else {
                 for file in files {
-                    copies.read.insert(file.path.clone(), None);
+                    copies.read.insert(file.device.name.clone(), None);
                 }
                 continue;
             };
@@ -116,21 +114,21 @@ impl Session {
             let texts = failure.messages.iter().map(|message| message.text.as_str());
             copies.blame(&files, &texts.collect::<Vec<_>>().join(" "));
         };
-        let damaged: Vec<(&PathBuf, &String)> = copies
+        let damaged: Vec<(&String, &String)> = copies
             .read
             .iter()
-            .filter_map(|(path, why)| Some((path, why.as_ref()?)))
+            .filter_map(|(name, why)| Some((name, why.as_ref()?)))
             .collect();
         let unrestorable = match (is_restorable, damaged.first()) {
             (false, Some((_, why))) => {
-                for (path, why) in &damaged {
-                    sink.message(table::relied_set_damaged(path.display(), position, why));
+                for (name, why) in &damaged {
+                    sink.message(table::relied_set_damaged(name, position, why));
                 }
                 Some(format!("its set {position} cannot be read back: {why}"))
             }
             _ => {
-                for (path, why) in &damaged {
-                    sink.message(table::copy_damaged(path.display(), position, why));
+                for (name, why) in &damaged {
+                    sink.message(table::copy_damaged(name, position, why));
                 }
                 None
             }
@@ -139,7 +137,7 @@ impl Session {
         // Those that can be read come first from here on.
         media
             .files
-            .sort_by_key(|file| matches!(copies.read.get(&file.path), Some(Some(_))));
+            .sort_by_key(|file| matches!(copies.read.get(&file.device.name), Some(Some(_))));
         Ok(ReadBack {
             is_damaged,
             unrestorable,

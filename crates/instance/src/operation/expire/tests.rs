@@ -46,7 +46,7 @@ fn expire(folder: &Path, sink: &mut dyn Sink) -> ExpireReport {
         last: 1,
         ..Policy::default()
     };
-    let folders = [folder.join("media")];
+    let folders = [DeviceFolder::disk(folder.join("media"))];
     let options = ExpireOptions {
         folders: &folders,
         policy: &policy,
@@ -120,7 +120,10 @@ fn nothing_goes_for_what_was_changed_after_it_was_read_and_only_that_keeps_other
     let changed = meddler.changed.expect("one was changed");
     let failed = report.media.iter().filter_map(|media| {
         let error = media.deleted.as_ref()?.as_ref().err()?;
-        Some((media.media.files[0].path.clone(), error.to_string()))
+        Some((
+            media.media.files[0].device.file()?.to_owned(),
+            error.to_string(),
+        ))
     });
     let failed: Vec<_> = failed.collect();
     let older = folder.path().join("media").join(format!("{changed}1"));

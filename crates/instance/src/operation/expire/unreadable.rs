@@ -4,9 +4,8 @@
 //! read, and do without them. Otherwise the file may be the newest backup of any database: nothing is
 //! deleted while there is one.
 
-use std::path::PathBuf;
-
 use windlass_base::message::table;
+use windlass_device::DeviceAddress;
 
 use super::ExpireOptions;
 use crate::Sink;
@@ -15,7 +14,7 @@ use crate::retention::{self, FoundMedia, Now, Scan};
 /// A file that may be a backup.
 #[derive(Debug)]
 pub(super) struct Doubt {
-    pub(super) path: PathBuf,
+    pub(super) device: DeviceAddress,
     pub(super) why: String,
 }
 
@@ -24,7 +23,7 @@ impl Doubt {
     pub(super) fn reason(&self) -> String {
         format!(
             "'{}' may be a newer backup, and cannot be read",
-            self.path.display()
+            self.device
         )
     }
 }
@@ -34,7 +33,7 @@ pub(super) fn doubt(scan: &Scan) -> Option<Doubt> {
     let other = scan.others.iter().find(|other| other.may_be_medium);
     if let Some(other) = other {
         return Some(Doubt {
-            path: other.path.clone(),
+            device: other.device.clone(),
             why: other.reason.clone(),
         });
     }
@@ -45,7 +44,7 @@ pub(super) fn doubt(scan: &Scan) -> Option<Doubt> {
         .filter(unknown)
         .find_map(FoundMedia::torn)?;
     Some(Doubt {
-        path: torn.path.clone(),
+        device: torn.device.clone(),
         why: torn.defect.clone().unwrap_or_default(),
     })
 }
@@ -76,9 +75,9 @@ pub(super) fn report(
                 continue;
             };
             let file = media.torn().or(media.files.first());
-            let path = file.map_or_else(PathBuf::new, |file| file.path.clone());
+            let name = file.map_or_else(String::new, |file| file.device.to_string());
             sink.message(table::relied_set_damaged(
-                path.display(),
+                name,
                 place + 1,
                 format!("{why}."),
             ));

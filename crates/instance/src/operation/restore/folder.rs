@@ -1,15 +1,14 @@
 //! Folders among the media of a restore: the files in them that are media are meant.
 
-use std::path::PathBuf;
-
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_device::DeviceAddress;
+use windlass_device::{DeviceAddress, DeviceFolder};
+use windlass_pipeline::Error as PipelineError;
 
 use crate::Failure;
 use crate::headers::HeaderCache;
 use crate::message_of::os_error;
-use crate::retention::{FoundMedia, Scan, scan_with};
+use crate::retention::{FoundMedia, Scan, scan_only};
 
 /// Maximum number of files that are left out by name.
 const LEFT_OUT_REPORTED: usize = 10;
@@ -32,16 +31,21 @@ pub(super) fn unfolded(
     name: &str,
     headers: &mut HeaderCache,
 ) -> Result<Unfolded, Failure> {
-    let (folders, mut devices): (Vec<DeviceAddress>, Vec<DeviceAddress>) =
-        devices.into_iter().partition(is_folder);
+    let named = devices;
+    let mut devices = Vec::new();
+    let mut folders: Vec<DeviceFolder> = Vec::new();
     let mut notes = Vec::new();
-    let Some(first) = folders.first() else {
+    for device in named {
+        match device.folder().map_err(PipelineError::from)? {
+            Some(folder) => folders.push(folder),
+            None => devices.push(device),
+        }
+    }
+    let Some(first) = folders.first().map(DeviceFolder::to_string) else {
         return Ok(Unfolded { devices, notes });
     };
-    let paths = folders.iter().filter_map(|device| device.file());
-    let paths: Vec<PathBuf> = paths.map(PathBuf::from).collect();
-    let found = scan_with(&paths, headers)
-        .map_err(|error| table::cannot_open_device(&first.name, os_error(&error)))?;
+    let found = scan_only(&folders, |_| true, headers)
+        .map_err(|error| table::cannot_open_device(&first, os_error(&error)))?;
     report(&found, &mut notes);
     let has = |medium: &FoundMedia, name: &str| {
         let mut sets = medium.sets.iter();
@@ -52,7 +56,7 @@ pub(super) fn unfolded(
     for medium in &found.media {
         if wanted.is_none_or(|wanted| has(medium, wanted)) {
             let files = medium.files.iter();
-            devices.extend(files.map(|file| DeviceAddress::disk(&file.path)));
+            devices.extend(files.map(|file| file.device.clone()));
         }
     }
     match (devices.is_empty(), of) {
@@ -64,19 +68,15 @@ pub(super) fn unfolded(
             held.dedup();
             Err(table::no_backup_of(of, held.join(", ")).into())
         }
-        (true, _) => Err(table::no_media_in_folder(&first.name).into()),
+        (true, _) => Err(table::no_media_in_folder(&first).into()),
     }
-}
-
-fn is_folder(device: &DeviceAddress) -> bool {
-    device.file().is_some_and(std::path::Path::is_dir)
 }
 
 /// Says which files may be media and cannot be used: a newer backup may be in them.
 fn report(found: &Scan, notes: &mut Vec<Message>) {
     let others = found.others.iter().filter(|other| other.may_be_medium);
     let others: Vec<Message> = others
-        .map(|other| table::set_left_out(format!("'{}'", other.path.display()), &other.reason))
+        .map(|other| table::set_left_out(format!("'{}'", other.device), &other.reason))
         .collect();
     let more = others.len().saturating_sub(LEFT_OUT_REPORTED);
     notes.extend(others.into_iter().take(LEFT_OUT_REPORTED));

@@ -1,0 +1,302 @@
+//! Folders of objects, and what the history knows of objects.
+
+use crate::objects::{place, run, well};
+use crate::s3_server::Server;
+use crate::support::{Place, Run, rows};
+
+const INSTANCE: [&str; 2] = ["--instance", "instance"];
+
+#[track_caller]
+fn back_up(place: &Place, server: &Server, key: &str, how: &[&str]) {
+    let url = server.url(key);
+    well(
+        place,
+        server,
+        &[&["backup", "app.db", "--to", &url][..], how].concat(),
+    );
+}
+
+fn add_row(place: &Place) {
+    let database = rusqlite::Connection::open(place.path("app.db")).expect("a database");
+    let added = database.execute_batch("INSERT INTO t (body) VALUES ('later')");
+    added.expect("a row");
+}
+
+#[track_caller]
+fn refused(run: &Run, says: &str) {
+    assert_ne!(run.code, Some(0), "{}", run.out);
+    assert!(
+        format!("{}{}", run.out, run.err).contains(says),
+        "{}\n{}",
+        run.out,
+        run.err
+    );
+}
+
+#[test]
+fn a_folder_in_a_store_is_restored_checked_and_expired_as_one_on_disk() {
+    let (place, server) = place();
+    back_up(&place, &server, "prod/a/1.bak", &INSTANCE);
+    add_row(&place);
+    back_up(
+        &place,
+        &server,
+        "prod/b/2.bak",
+        &[&INSTANCE[..], &["--differential"]].concat(),
+    );
+    let other = server.url("prod/other/3.bak");
+    well(&place, &server, &["backup", "other.db", "--to", &other]);
+    // More than a page of a listing, and none of it is a medium.
+    for number in 0..30 {
+        server.put(&format!("prod/notes/{number}.txt"), b"a note");
+    }
+    server.put("product/x.bak", b"of somebody else");
+    for (number, folder) in ["prod/", "prod", "", "prod/a/"].iter().enumerate() {
+        let (url, to) = (server.url(folder), format!("r{number}.db"));
+        let restore = ["restore", &url, "--of", "app", "--to", &to];
+        well(&place, &server, &restore);
+        let expected = if number == 3 { 14_000 } else { 14_001 };
+        assert_eq!(rows(&place.path(&to)), expected, "{folder}");
+    }
+    let nowhere = server.url("nowhere/");
+    refused(
+        &run(&place, &server, &["restore", &nowhere, "--to", "x.db"]),
+        "50",
+    );
+
+    let folder = &server.url("prod/");
+    let checked = well(
+        &place,
+        &server,
+        &["check", "--media", folder, "--rpo", "24h"],
+    );
+    assert!(checked.out.contains("OK"), "{}", checked.out);
+    add_row(&place);
+    back_up(&place, &server, "prod/c/4.bak", &INSTANCE);
+    let expire = ["expire", folder, "--last", "1", "--database", "app"];
+    let shown = well(&place, &server, &expire);
+    assert!(
+        shown.out.contains(&server.url("prod/a/1.bak")),
+        "{}",
+        shown.out
+    );
+    assert_eq!(server.keys().len(), 35);
+    well(&place, &server, &[&expire[..], &["--delete"]].concat());
+    let left = server.keys();
+    let left = left.iter().filter(|key| !key.contains("notes/"));
+    assert_eq!(
+        left.collect::<Vec<_>>(),
+        ["prod/c/4.bak", "prod/other/3.bak", "product/x.bak"]
+    );
+}
+
+#[test]
+fn the_base_of_a_differential_is_looked_for_in_its_store() {
+    let (place, server) = place();
+    let differential = [&INSTANCE[..], &["--differential"]].concat();
+    back_up(&place, &server, "full.bak", &INSTANCE);
+    add_row(&place);
+    back_up(&place, &server, "d1.bak", &differential);
+    let checked = well(&place, &server, &[&["check"][..], &INSTANCE].concat());
+    assert!(checked.out.contains("OK"), "{}", checked.out);
+    let full = server.content("full.bak").expect("an object");
+    for theirs in [
+        None,
+        Some(b"something else".to_vec()),
+        Some(full[..full.len() / 2].to_vec()),
+    ] {
+        match &theirs {
+            None => server.remove("full.bak"),
+            Some(bytes) => server.put("full.bak", bytes),
+        }
+        let url = server.url("d2.bak");
+        let again = ["backup", "app.db", "--to", &url];
+        let again = run(&place, &server, &[&again[..], &differential].concat());
+        refused(&again, &server.url("full.bak"));
+        assert!(server.content("d2.bak").is_none());
+        let checked = run(&place, &server, &[&["check"][..], &INSTANCE].concat());
+        assert_eq!(checked.code, Some(2), "{}", checked.out);
+    }
+    // Of a store that does not answer, nobody knows.
+    server.put("full.bak", &full);
+    let mut command = place.command(&["check", "--instance", "instance"]);
+    let command = server.endpoint_for(&mut command);
+    let checked = Run::of(&command.output().expect("it runs"));
+    refused(&checked, "cannot be examined: there is no key for this URL");
+}
+
+#[test]
+fn a_differential_is_as_protected_as_its_base_in_a_store() {
+    let (place, server) = place();
+    well(&place, &server, &["signing-key", "key"]);
+    std::fs::write(place.path("pass"), "correct horse battery staple").expect("a file");
+    let differential = [&INSTANCE[..], &["--differential"]].concat();
+    for (key, how, says) in [
+        ("signed", ["--sign-with", "key"], "is signed"),
+        ("sealed", ["--passphrase-file", "pass"], "is encrypted"),
+    ] {
+        let full = format!("{key}.bak");
+        back_up(&place, &server, &full, &[&INSTANCE[..], &how].concat());
+        add_row(&place);
+        let url = server.url(&format!("{key}-d.bak"));
+        let upon = ["backup", "app.db", "--to", &url];
+        let upon = [&upon[..], &differential].concat();
+        refused(&run(&place, &server, &upon), says);
+        well(&place, &server, &[&upon[..], &how].concat());
+    }
+}
+
+#[test]
+fn media_in_a_store_are_named_as_the_base() {
+    let (place, server) = place();
+    back_up(&place, &server, "full.bak", &[]);
+    add_row(&place);
+    let (full, upon) = (server.url("full.bak"), server.url("d.bak"));
+    let how = [
+        "backup",
+        "app.db",
+        "--to",
+        &upon,
+        "--differential",
+        "--base",
+    ];
+    well(&place, &server, &[&how[..], &[&full]].concat());
+    well(&place, &server, &["restore", &full, &upon, "--to", "r.db"]);
+    assert_eq!(rows(&place.path("r.db")), 14_001);
+    let wrong = run(
+        &place,
+        &server,
+        &[&how[..], &["az://container/x.bak"]].concat(),
+    );
+    refused(&wrong, "s3://");
+}
+
+#[test]
+fn many_servers_share_a_folder_and_each_database_is_found_and_restored_by_a_bare_machine() {
+    let (place, server) = place();
+    let folder = &server.url("fleet/");
+    let stripes = ["--to", folder, "--to", folder];
+    for name in ["db1", "db2"] {
+        let instance = ["--instance", name];
+        well(
+            &place,
+            &server,
+            &[&["backup", "app.db"][..], &stripes, &instance].concat(),
+        );
+        add_row(&place);
+        let upon = ["backup", "app.db", "--differential", "--to", folder];
+        well(&place, &server, &[&upon[..], &instance].concat());
+    }
+    let keys = server.keys();
+    assert_eq!(keys.len(), 6, "{keys:?}");
+    let ends = |end: &str| keys.iter().filter(|key| key.ends_with(end)).count();
+    assert_eq!(
+        (
+            ends("/1-of-2.bak"),
+            ends("/2-of-2.bak"),
+            ends("/1-of-1.bak")
+        ),
+        (2, 2, 2)
+    );
+    assert_eq!(
+        keys.iter()
+            .filter(|key| key.contains("/app/DIFF/20"))
+            .count(),
+        2
+    );
+    server.requests();
+    let shown = well(&place, &server, &["--json", "fleet", folder]);
+    let requests = server.requests();
+    let is_listing = |request: &String| request.starts_with("GET /backups?");
+    assert!(requests.iter().all(is_listing), "{requests:?}");
+    let found: serde_json::Value = serde_json::from_str(&shown.out).expect("JSON");
+    let row = &found["databases"][0];
+    assert_eq!(
+        (&row["database"], &row["backups"]),
+        (&"app".into(), &4.0.into())
+    );
+    well(&place, &server, &["fleet", folder, "--to", "fleet.html"]);
+    let page = std::fs::read_to_string(place.path("fleet.html")).expect("a page");
+    assert!(page.contains("app") && page.contains("in time"));
+    well(
+        &place,
+        &server,
+        &["restore", folder, "--of", "app", "--to", "r.db"],
+    );
+    assert_eq!(rows(&place.path("r.db")), 14_002);
+    let ship = [
+        "ship",
+        folder,
+        "--of",
+        "app",
+        "--to",
+        "shipped.db",
+        "--once",
+    ];
+    well(&place, &server, &ship);
+    well(
+        &place,
+        &server,
+        &[
+            "ship",
+            folder,
+            "--of",
+            "app",
+            "--to",
+            "shipped.db",
+            "--promote",
+        ],
+    );
+    assert_eq!(rows(&place.path("shipped.db")), 14_002);
+    // A stripe that is missing makes its backup count for nothing, and a folder without a whole one is late.
+    for key in keys.iter().filter(|key| key.ends_with("/2-of-2.bak")) {
+        server.remove(key);
+    }
+    let late = run(&place, &server, &["fleet", folder]);
+    assert_eq!(late.code, Some(1), "{}", late.out);
+    assert!(late.out.contains("NO BACKUP"), "{}", late.out);
+    let none = run(&place, &server, &["fleet", &server.url("nothing/")]);
+    assert_eq!(none.code, Some(1), "{}", none.out);
+}
+
+#[test]
+fn copies_go_to_a_store_and_replace_only_what_they_continue() {
+    let (place, server) = place();
+    let folder = server.url("copies/<DATABASE>");
+    let copy = |further: &str| {
+        let command = format!(
+            "BACKUP DATABASE [app] TO DISK = '{}' WITH COPYTO = '{folder}', NAME = 'x'{further}",
+            place.text("temp/a.bak")
+        );
+        let how = ["sqlbackup", "-S", &command, "--attach", "app=app.db"];
+        run(&place, &server, &[&how[..], &INSTANCE].concat())
+    };
+    let key = "copies/app/a.bak";
+    for sets in 1..=2 {
+        let made = copy("");
+        assert_eq!(made.code, Some(0), "{} {}", made.out, made.err);
+        let file = std::fs::read(place.path("temp/a.bak")).expect("a file");
+        assert!(
+            server.content(key) == Some(file),
+            "{sets}: {} {}",
+            made.out,
+            made.err
+        );
+    }
+    well(
+        &place,
+        &server,
+        &["restore", &server.url(key), "--to", "r.db"],
+    );
+    assert_eq!(rows(&place.path("r.db")), 14_000);
+    server.put(key, b"of somebody else");
+    let kept = copy("");
+    assert!(
+        kept.out.contains("an object of that name exists"),
+        "{}",
+        kept.out
+    );
+    assert_eq!(server.content(key), Some(b"of somebody else".to_vec()));
+    copy(", FILEOPTIONS = 4");
+    assert!(server.content(key).is_some_and(|bytes| bytes.len() > 1000));
+}
