@@ -17,7 +17,8 @@ pub struct WalPosition {
     pub salt: [u8; 8],
     /// The last frame of the commit, from 1; 0 before the first frame of a generation.
     pub frame: u32,
-    /// The checksum stored in that frame, which is one of all frames before it. Without salts, a digest of what the
+    /// The checksum stored in that frame, which is one of all frames before it; for frame 0, that of the last frame of the
+    /// generation before, if it is known. Without salts, a digest of what the
     /// file system says of the database file; zero if that says nothing.
     pub checksum: [u32; 2],
     /// `SQLite`'s counter of commits, which wraps around, and restarts when the index of the log is recovered.
@@ -68,11 +69,22 @@ impl WalPosition {
         }
     }
 
-    /// Whether both are the same state. The counter of commits does not matter: it restarts.
+    /// Whether both are the same state. Where the frames are the same, the counter of commits does not matter: it restarts.
     pub fn is_same_state(&self, other: &Self) -> bool {
         let is_same_checksum =
             self.frame == 0 && !self.is_before_all() || self.checksum == other.checksum;
-        self.salt == other.salt && self.frame == other.frame && is_same_checksum
+        let is_same_frame = self.salt == other.salt && self.frame == other.frame;
+        is_same_frame && is_same_checksum || self.is_begun_again(other)
+    }
+
+    /// Whether the log has only been begun again in between. Before the first frame of a generation, the checksum and the
+    /// counter are still those of the last commit of the generation before, in the index of the log; both are zero after
+    /// the index was recovered.
+    fn is_begun_again(&self, other: &Self) -> bool {
+        let is_begin = |position: &Self| position.frame == 0 && !position.is_before_all();
+        let is_known = self.checksum != [0; 2] && self.commits != 0;
+        let is_same_commit = self.checksum == other.checksum && self.commits == other.commits;
+        is_begin(self) && is_begin(other) && is_known && is_same_commit
     }
 
     /// Whether nothing was written to the log yet.
@@ -169,6 +181,31 @@ mod tests {
         assert!(!one.is_same_state(&other));
         let begin = WalPosition { frame: 0, ..one };
         assert!(begin.is_same_state(&WalPosition { frame: 0, ..other }));
+        let again = WalPosition {
+            salt: [8; 8],
+            ..begin
+        };
+        assert!(begin.is_same_state(&again), "no commit in between");
+        for changed in [
+            WalPosition {
+                checksum: [1, 3],
+                ..again
+            },
+            WalPosition {
+                commits: 6,
+                ..again
+            },
+            WalPosition { frame: 5, ..again },
+        ] {
+            assert!(!begin.is_same_state(&changed), "{changed}");
+            assert!(!changed.is_same_state(&begin), "{changed}");
+        }
+        let unknown = |salt| WalPosition {
+            salt: [salt; 8],
+            checksum: [0; 2],
+            ..begin
+        };
+        assert!(!unknown(1).is_same_state(&unknown(2)));
         let file = WalPosition {
             salt: [0; 8],
             frame: 0,

@@ -82,8 +82,8 @@ impl NewBase {
             changed.store(&self.path)?;
         }
         let all = files(&self.folder)?.into_iter();
-        all.filter(|path| *path != self.path)
-            .try_for_each(|path| forget(&path))
+        let mut others = all.filter(|path| *path != self.path);
+        others.try_for_each(|path| forget(&path))
     }
 }
 
