@@ -1,8 +1,9 @@
 //! Shared by the benchmark programs: medians, the CPU time of child processes, the load of the
-//! machine, the pages of databases, and the measured program.
+//! machine, the pages of databases, a program that commits, and the measured program.
 #![forbid(unsafe_code)]
 
 pub mod floor;
+pub mod load;
 pub mod pages;
 pub mod usage;
 

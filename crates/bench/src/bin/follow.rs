@@ -14,16 +14,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
-use rusqlite::{Connection, params};
+use windlass_bench::load::{self, ROWS};
 use windlass_bench::median;
 use windlass_source::sqlite::{FollowOptions, Follower, WhenFull};
-
-/// Rows of one commit.
-const ROWS: i64 = 4;
 
 /// How often the length of the log is looked at.
 const LOOK: Duration = Duration::from_millis(5);
@@ -93,7 +90,15 @@ struct Followed {
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     match options.role {
-        Some(Role::Writer) => return write(&options),
+        Some(Role::Writer) => {
+            let pace = options.paced.then_some(options.pace);
+            let written = load::write(&options.folder.join("app.db"), options.seconds, pace)?;
+            println!(
+                "{} {}",
+                written.commits_per_second, written.p99_milliseconds
+            );
+            return Ok(());
+        }
         Some(Role::Follower) => return follow(&options),
         None => {}
     }
@@ -146,7 +151,7 @@ fn compare(options: &Options, pace: Pace) -> anyhow::Result<()> {
 
 fn round(options: &Options, pace: Pace, is_followed: bool) -> anyhow::Result<Round> {
     let folder = tempfile::tempdir_in(&options.folder)?;
-    create(&folder.path().join("app.db"))?;
+    load::create(&folder.path().join("app.db"), 0)?;
     let follower = match is_followed {
         true => Some(start(options, folder.path(), Role::Follower, pace)?),
         false => None,
@@ -212,61 +217,6 @@ fn numbers(mut child: Child) -> anyhow::Result<[f64; 6]> {
         *place = number.parse()?;
     }
     Ok(numbers)
-}
-
-fn create(path: &Path) -> anyhow::Result<()> {
-    let connection = Connection::open(path)?;
-    connection.execute_batch(
-        "PRAGMA journal_mode = WAL;
-         CREATE TABLE event(id INTEGER PRIMARY KEY, device INTEGER, at INTEGER, text TEXT);
-         CREATE INDEX event_device ON event(device, at);
-         CREATE TABLE device(id INTEGER PRIMARY KEY, events INTEGER, last TEXT);
-         WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < 20000)
-           INSERT INTO device SELECT v, 0, printf('device number %d', v) FROM n;",
-    )?;
-    Ok(())
-}
-
-/// Three events of random devices and one update, again and again.
-fn write(options: &Options) -> anyhow::Result<()> {
-    let connection = Connection::open(options.folder.join("app.db"))?;
-    connection.execute_batch("PRAGMA synchronous = FULL")?;
-    let mut times = Vec::new();
-    let begun = Instant::now();
-    let mut random = 88_172_645_463_325_252_u64;
-    while begun.elapsed() < Duration::from_secs(options.seconds) {
-        if options.paced {
-            let due = Duration::from_secs_f64(times.len() as f64 / options.pace as f64);
-            std::thread::sleep(due.saturating_sub(begun.elapsed()));
-        }
-        let at = Instant::now();
-        connection.execute_batch("BEGIN IMMEDIATE")?;
-        for row in 0..ROWS {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            let device = (random % 20_000) as i64 + 1;
-            let text = format!("event {random:x} of device {device}, and some more text about it");
-            match row {
-                0 => connection
-                    .prepare_cached(
-                        "UPDATE device SET events = events + 1, last = ?2 WHERE id = ?1",
-                    )?
-                    .execute(params![device, text])?,
-                _ => connection
-                    .prepare_cached("INSERT INTO event(device, at, text) VALUES (?1, ?2, ?3)")?
-                    .execute(params![device, times.len() as i64, text])?,
-            };
-        }
-        connection.execute_batch("COMMIT")?;
-        times.push(at.elapsed().as_secs_f64() * 1000.0);
-    }
-    let seconds = begun.elapsed().as_secs_f64();
-    let commits = times.len();
-    times.sort_by(f64::total_cmp);
-    let p99 = times.get(commits * 99 / 100).copied().unwrap_or(0.0);
-    println!("{} {p99}", commits as f64 / seconds);
-    Ok(())
 }
 
 /// Follows until the measurement says that it is over.

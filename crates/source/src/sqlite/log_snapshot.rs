@@ -241,9 +241,9 @@ impl LogOnly for SqliteLogSnapshot {
         if !self.truncates {
             return Ok(());
         }
-        let mut all = self.dropped.iter().chain([&self.slice]);
+        let all: Vec<&Slice> = self.dropped.iter().chain([&self.slice]).collect();
         // What was not kept does not fit to the rest of the spool: then a differential backup reads the whole database.
-        let _kept = spool::keep_changed(&self.spool, all.clone());
-        all.try_for_each(Slice::remove)
+        let _kept = spool::keep_changed(&self.spool, &all);
+        all.into_iter().try_for_each(Slice::remove)
     }
 }

@@ -78,7 +78,7 @@ impl History {
             // A crash may keep the end from being removed: the next log backup has it once more.
             is_removing &= self.random.below(8) > 0;
             if is_removing || self.random.below(2) == 0 {
-                spool::keep_changed(&log.spool, [&slice].into_iter()).unwrap();
+                spool::keep_changed(&log.spool, &[&slice]).unwrap();
             }
             if is_removing {
                 slice.remove().unwrap();
