@@ -36,9 +36,17 @@ const COLUMN_SPARSE: i64 = 0x0100_0000;
 const INDEX_UNIQUE: i64 = 8;
 const INDEX_PRIMARY: i64 = 0x20;
 const INDEX_STATISTICS: i64 = 0x2000;
+/// Disabled, or of some rows only: what it says does not hold for the table.
+const INDEX_DISABLED: i64 = 0x80;
+const INDEX_FILTERED: i64 = 0x2_0000;
 
 /// The status of a key column in `sysiscols`.
 const KEY_COLUMN: i64 = 2;
+
+/// Whether no two rows of a table have the same key of an index, by its status.
+fn is_unique(status: i64) -> bool {
+    status & (INDEX_UNIQUE | INDEX_DISABLED | INDEX_FILTERED) == INDEX_UNIQUE
+}
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -240,7 +248,7 @@ impl Database {
                 let index = (
                     row.number(2),
                     status & INDEX_PRIMARY != 0,
-                    status & INDEX_UNIQUE != 0,
+                    is_unique(status),
                 );
                 let table = row.number(1) as u32;
                 facts.indexes.entry(table).or_default().push(index);
@@ -477,6 +485,19 @@ impl Column {
             id::MONEY => true,
             id::DECIMAL | id::NUMERIC => self.sql_type.precision > 15,
             _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_of_some_rows_or_of_none_makes_nothing_unique() {
+        assert!(is_unique(0x0008) && is_unique(0x8_002B));
+        for status in [0, 0x0080 | 8, 0x2_0008, 0x0020] {
+            assert!(!is_unique(status), "{status:#x}");
         }
     }
 }
