@@ -1,6 +1,6 @@
 //! All databases of all machines that back up to one folder of a store, from its listings alone.
 //!
-//! Nothing is opened: the [layout](crate::layout) of the keys says of what, when and in how many stripes a backup was made, and an
+//! Nothing is opened: the layout of the keys (`layout.rs`) says of what, when and in how many stripes a backup was made, and an
 //! object is listed only when it is complete. Memory grows with the number of databases, not with that of backups.
 
 use std::collections::{BTreeMap, BTreeSet};
