@@ -69,6 +69,9 @@ impl Provenance {
     }
 }
 
+/// LSNs of SQLite files are times, in seconds since 1970; those of the page engine are far smaller.
+const TIMES_BEGIN: u32 = 1_000_000_000;
+
 /// Groups that are joined one by one.
 struct Groups {
     /// The index of another member of the same group, or of itself.
@@ -112,10 +115,12 @@ impl Groups {
             let first = own[0];
             let all = own.clone();
             own.retain(|index| backups[*index].at.is_some());
-            // LSNs of two files are not comparable: a restore of the page engine goes back in them.
             own.sort_by_key(|index| {
                 let of = backups[*index];
-                of.at.map(|(second, lsn)| (second, of.created_ns, lsn))
+                let (second, lsn) = of.at?;
+                // A restore of the page engine goes back in its LSNs: those of two files are not comparable.
+                let created = (lsn.vlf < TIMES_BEGIN).then_some(of.created_ns);
+                Some((second, created, lsn))
             });
             if !alternate(own.into_iter().map(&form)) {
                 for index in all {

@@ -233,21 +233,9 @@ fn many_servers_share_a_folder_and_each_database_is_found_and_restored_by_a_bare
         "shipped.db",
         "--once",
     ];
-    well(&place, &server, &ship);
-    well(
-        &place,
-        &server,
-        &[
-            "ship",
-            folder,
-            "--of",
-            "app",
-            "--to",
-            "shipped.db",
-            "--promote",
-        ],
-    );
-    assert_eq!(rows(&place.path("shipped.db")), 14_002);
+    // It looks at them, and finds no log backup.
+    let shipped = run(&place, &server, &ship);
+    assert!(shipped.err.contains("50297"), "{}", shipped.err);
     // A stripe that is missing makes its backup count for nothing, and a folder without a whole one is late.
     for key in keys.iter().filter(|key| key.ends_with("/2-of-2.bak")) {
         server.remove(key);

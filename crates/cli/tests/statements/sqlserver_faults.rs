@@ -59,8 +59,8 @@ fn a_killed_extraction_gives_no_file_its_name_and_can_be_repeated() {
         assert_eq!(killed.code, None, "{format}: {}{}", killed.out, killed.err);
         let again = place.run(&words);
         match format {
-            // Their folders are not removed unseen; the error names what to remove.
-            "csv" | "parquet" | "files" => {
+            // Its folder is not removed unseen; the error names what to remove.
+            "files" => {
                 assert_eq!(again.code, Some(1), "{format}: {}", again.err);
                 let left = place
                     .files("")
