@@ -97,13 +97,13 @@ fn main() -> anyhow::Result<()> {
 type Figure = fn(&Round) -> f64;
 
 fn print(pace: Pace, all: &[Who], rounds: &[Vec<Round>]) {
-    print!("\n{:<36}", format!("{pace:?}"));
+    print!("\n{:<38}", format!("{pace:?}"));
     for who in all {
         print!("{:>14}", who.name());
     }
     println!();
     let of = |rounds: &[Round], figure: Figure| median(rounds.iter().map(figure));
-    let rows: [(&str, Figure); 10] = [
+    let rows: [(&str, Figure); 11] = [
         ("commits per second", |round| round.commits_per_second),
         ("p99 of a commit, ms", |round| round.p99_milliseconds),
         ("longest write-ahead log, MB", |round| round.log_bytes / 1e6),
@@ -120,15 +120,18 @@ fn print(pace: Pace, all: &[Who], rounds: &[Vec<Round>]) {
         }),
         ("restore to the latest, s", |round| round.latest_seconds),
         ("restore to the middle, s", |round| round.middle_seconds),
+        ("its commits, of those in the latest", |round| {
+            round.middle_share
+        }),
     ];
     for (name, figure) in rows {
-        print!("  {name:<34}");
+        print!("  {name:<36}");
         for of_who in rounds {
             print!("{:>14.2}", of(of_who, figure));
         }
         println!();
     }
-    print!("  {:<34}", "commits kept");
+    print!("  {:<36}", "commits kept");
     let commits = |of_who: &[Round]| of(of_who, |round| round.commits_per_second);
     for of_who in rounds {
         print!("{:>14.2}", commits(of_who) / commits(&rounds[0]));
