@@ -18,15 +18,24 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// CPU time, user and system, of all child processes that have been waited for.
-///
-/// From `/proc/self/stat`, fields 16 and 17, in ticks of a hundredth of a second; zero on other
-/// systems.
+/// CPU time, user and system, of all child processes that have been waited for; zero on other systems than Linux.
 pub fn cpu_of_children() -> Duration {
+    cpu("self", 16)
+}
+
+/// The same of a process that runs.
+pub fn cpu_of(process: u32) -> Duration {
+    cpu(&process.to_string(), 14)
+}
+
+/// Two fields of `/proc/PROCESS/stat`, numbered from 1, in ticks of a hundredth of a second.
+fn cpu(process: &str, field: usize) -> Duration {
     const TICKS_PER_SECOND: u64 = 100;
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    /// The first field behind the name, which may have spaces.
+    const STATE: usize = 3;
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();
-    let fields = after_name.split_whitespace().skip(13).take(2);
+    let fields = after_name.split_whitespace().skip(field - STATE).take(2);
     let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND)
 }

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use windlass_bench::cpu_of;
 
 /// Backups that have gone to one file when the next one is begun.
 const SETS_OF_A_FILE: usize = 60;
@@ -138,18 +139,8 @@ impl Running {
     /// The processor time of the follower so far.
     pub(crate) fn processor_seconds(&self) -> f64 {
         let child = self.child.as_ref();
-        child
-            .and_then(|child| processor_seconds(child.id()))
-            .unwrap_or(0.0)
+        child.map_or(0.0, |child| cpu_of(child.id()).as_secs_f64())
     }
-}
-
-/// From `/proc`, fields 14 and 15, in ticks of a hundredth of a second.
-fn processor_seconds(process: u32) -> Option<f64> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let fields = stat.rsplit(')').next()?.split_whitespace().skip(11).take(2);
-    let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
-    Some(ticks as f64 / 100.0)
 }
 
 fn silent(program: &Path, folder: &Path, arguments: &[&str]) -> Command {
