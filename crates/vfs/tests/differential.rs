@@ -5,7 +5,7 @@ mod common;
 
 use common::{Folder, assert_sound, dump, run};
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use rusqlite::Connection;
 
 /// A random statement over a small schema. Everything in it is deterministic.

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use common::{Folder, assert_sound, dump, run};
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use rusqlite::Connection;
 
 const CONNECTIONS: usize = 3;

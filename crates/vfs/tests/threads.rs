@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::{Folder, assert_sound, engine, run, value};
-use rand::{Rng, SeedableRng, rngs::StdRng};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 const ACCOUNTS: i64 = 300;
 const SUM: i64 = ACCOUNTS * 1000;

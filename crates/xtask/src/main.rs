@@ -1,5 +1,5 @@
-//! The repository's own tasks: `cargo xtask test`, `tools`, `tidy`, `messages`, `options`, `fuzz`, `bench`, `simulate`,
-//! `acceptance`, `mutants`.
+//! The repository's own tasks: `cargo xtask test`, `tools`, `tidy`, `messages`, `options`, `supply`, `notices`, `fuzz`,
+//! `bench`, `simulate`, `acceptance`, `mutants`.
 //!
 //! `test` is the complete continuous integration. The others are parts of it, or take too long for
 //! it.
@@ -18,6 +18,7 @@ mod mutants;
 mod options;
 mod page;
 mod run;
+mod supply;
 mod tidy;
 mod tools;
 mod words;
@@ -52,6 +53,17 @@ enum Task {
         /// Only compare; fail when the file is stale.
         #[arg(long)]
         check: bool,
+    },
+    /// Checks lock files, licences, sources and versions of everything that is linked, and the advisories.
+    Supply,
+    /// Writes THIRD-PARTY.md from the lock file.
+    Notices {
+        /// Only compare; fail when the file is stale.
+        #[arg(long)]
+        check: bool,
+        /// Write the full texts of the licences to this file instead.
+        #[arg(long, conflicts_with = "check")]
+        texts: Option<std::path::PathBuf>,
     },
     /// Runs each fuzz target for a while.
     Fuzz {
@@ -106,6 +118,11 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::check(),
         Task::Messages { check } => messages::write(check),
         Task::Options { check } => options::write(check),
+        Task::Supply => supply::check(),
+        Task::Notices {
+            texts: Some(path), ..
+        } => supply::notices::write_texts(&path),
+        Task::Notices { check, .. } => supply::notices::write(check),
         Task::Fuzz { seconds, target } => fuzz::run(seconds, target.as_deref()),
         Task::Bench { database } => run::bench(database.as_deref()),
         Task::Simulate { seeds, first } => simulate(seeds, first),
@@ -144,6 +161,7 @@ fn test() -> Result<(), String> {
     tidy::check()?;
     messages::write(true)?;
     options::write(true)?;
+    supply::check()?;
     run::step(
         "lints",
         "cargo",

@@ -44,7 +44,8 @@ pub(crate) fn install_with_cargo(program: &str) -> Result<(), String> {
     crate::run::step(&format!("installing {program}"), "cargo", &arguments)
 }
 
-fn is_there(program: &str) -> bool {
+/// Whether a program is in a folder of the path.
+pub(crate) fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 
 /// The kind of data in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

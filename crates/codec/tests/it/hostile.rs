@@ -1,7 +1,7 @@
 //! Damaged payloads: an error or the right length, never a panic, never more than the output.
 
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use windlass_codec::fuzzing::fuzz_decode;
 use windlass_codec::{Algorithm, Compression, Decoder, Encoder, Error, Filter, Stored};
 
