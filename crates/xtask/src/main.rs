@@ -1,5 +1,5 @@
-//! The repository's own tasks: `cargo xtask test`, `tools`, `tidy`, `messages`, `options`, `supply`, `notices`, `fuzz`,
-//! `bench`, `simulate`, `acceptance`, `mutants`.
+//! The repository's own tasks: `cargo xtask test`, `tools`, `tidy`, `messages`, `options`, `supply`, `notices`, `dist`,
+//! `fuzz`, `bench`, `simulate`, `acceptance`, `mutants`.
 //!
 //! `test` is the complete continuous integration. The others are parts of it, or take too long for
 //! it.
@@ -12,6 +12,7 @@
 
 mod acceptance;
 mod clients;
+mod dist;
 mod fuzz;
 mod messages;
 mod mutants;
@@ -65,6 +66,8 @@ enum Task {
         #[arg(long, conflicts_with = "check")]
         texts: Option<std::path::PathBuf>,
     },
+    /// Makes what is handed out: archives, packages, the wheel, debug information, bill of materials, checksums.
+    Dist(dist::Options),
     /// Runs each fuzz target for a while.
     Fuzz {
         /// Seconds for each target.
@@ -123,6 +126,7 @@ fn main() -> ExitCode {
             texts: Some(path), ..
         } => supply::notices::write_texts(&path),
         Task::Notices { check, .. } => supply::notices::write(check),
+        Task::Dist(options) => dist::run(&options),
         Task::Fuzz { seconds, target } => fuzz::run(seconds, target.as_deref()),
         Task::Bench { database } => run::bench(database.as_deref()),
         Task::Simulate { seeds, first } => simulate(seeds, first),

@@ -93,7 +93,7 @@ pub(crate) fn write_texts(path: &Path) -> Result<(), String> {
 }
 
 /// The full texts of the licences of everything that is linked, each once.
-fn texts() -> Result<String, String> {
+pub(crate) fn texts() -> Result<String, String> {
     let mut text = String::from(
         "Windlass contains the following software of others. Each text is followed by what it applies to.\n",
     );

@@ -1,0 +1,57 @@
+//! Archives, written so that the same files give the same bytes.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::build::{Built, Target};
+use super::tree::Tree;
+use super::{Release, output};
+
+/// `windlass-VERSION-TARGET.tar.gz`, to be unpacked over `/` or anywhere.
+pub(super) fn archive(release: &Release, target: Target, tree: &Tree) -> Result<(), String> {
+    let name = format!("windlass-{}-{}-linux", release.version, target.name());
+    let path = release.out.join(format!("{name}.tar.gz"));
+    let below = format!("--transform=s,^\\.,{name},");
+    tar(release, &tree.0, &path, "gzip -9n", &[&below, "."])
+}
+
+/// The debug information of the program and the extension, for `gdb` and `perf`.
+pub(super) fn debug(release: &Release, target: Target, built: &Built) -> Result<(), String> {
+    let name = format!("windlass-{}-{}-linux-debug", release.version, target.name());
+    let path = release.out.join(format!("{name}.tar.xz"));
+    let folder = built.program.parent().unwrap_or(&built.program);
+    let below = format!("--transform=s,^,{name}/,");
+    let files = ["windlass.debug", "libwindlass.so.debug"];
+    tar(
+        release,
+        folder,
+        &path,
+        "xz -3 -T1",
+        &[&below, files[0], files[1]],
+    )
+}
+
+/// Writes `what` of a folder to an archive, owned by root and with one time for all.
+pub(super) fn tar(
+    release: &Release,
+    folder: &Path,
+    archive: &Path,
+    compressor: &str,
+    what: &[&str],
+) -> Result<(), String> {
+    let mut command = Command::new("tar");
+    command
+        .args([
+            "--create",
+            "--format=ustar",
+            "--sort=name",
+            "--numeric-owner",
+        ])
+        .args(["--owner=0", "--group=0", "--mode=u=rwX,go=rX"])
+        .arg(format!("--mtime=@{}", release.epoch))
+        .arg(format!("--use-compress-program={compressor}"))
+        .arg("--file")
+        .arg(archive)
+        .args(what);
+    output(command.current_dir(folder)).map(drop)
+}
