@@ -49,12 +49,16 @@ pub mod storage;
 mod sync;
 mod versions;
 
-pub use backup::file_restore::{FileRestore, RestoredFile};
+pub use backup::file_restore::FileRestore;
+pub use backup::file_roll::{
+    FilePlaces, FileRoll, FileRollBegin, FileRollLog, FilesEnd, FilesSealed,
+};
 pub use backup::log_check::LogCheck;
 pub use backup::offline::LogIdentity;
 pub use backup::page_roll::{PageRoll, PageRollBegin, PageRollLog};
 pub use backup::restore::{Restore, RestoredFiles};
 pub use backup::roll_forward::{Reached, RollForward, Scanned};
+pub use backup::staged::RestoredFile;
 pub use backup::stop::{StopAt, WantedMark};
 pub use backup::{BackupDescription, BackupMode, BackupRange};
 pub use database::backup::{Backup, BackupPhase, LogCopy, PhaseReport};

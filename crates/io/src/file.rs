@@ -115,6 +115,14 @@ impl DirectFile {
         Ok(self.ordinary.metadata()?.len())
     }
 
+    /// The number of the file in its file system.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn number(&self) -> io::Result<u64> {
+        Ok(self.as_file().metadata()?.ino())
+    }
+
     pub fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }

@@ -40,7 +40,6 @@ fn line(row: &OptionRow) -> String {
     let support = match row.support {
         Support::Acts => String::new(),
         Support::NoEffect => " **No effect.**".to_owned(),
-        Support::NotYet(instead) => format!(" **Refused:** not implemented. {instead}"),
         Support::Never(because) => format!(" **Refused:** {because}"),
     };
     let range = row.range.map_or_else(String::new, |range| {

@@ -502,6 +502,8 @@ messages! {
     50299, 16, restore_was_copied(path, other), "The unfinished restore at '{path}' is a copy of the one that was begun for '{other}', or was moved from there, and names that one's files: it is not continued here. Continue it there (for a moved folder: bring it back, or mount it under its old name), or begin again here with the full backup.";
     50300, 16, ship_other_fork(reached, newest), "The database was restored to an earlier state since, and has gone on from there: the newest backup, {newest}, is not of the history that the copy follows, which ends at LSN {reached} for it. Begin a new copy in another place from a full backup made since. (windlass restore --to FILE recovers this one as it is.)";
     50301, 16, ship_no_copy(path), "'{path}' is there, and is no copy that waits for log backups: it was promoted before, or is another database. It is left as it is. Name another place to begin a new copy.";
+    50302, 16, other_parts_wait(parts, database), "{parts} of '{database}' wait for log backups already. End that restore first: RESTORE LOG with the log backups that are missing, then RESTORE DATABASE {database} WITH RECOVERY.";
+    50303, 16, other_files_wait(files, database), "The data files '{files}' of '{database}' wait for log backups already. End that restore first (RESTORE LOG, then RESTORE DATABASE {database} WITH RECOVERY), or begin again with all files in one statement: FILE = 'a', FILE = 'b'.";
     50310, 16, times_contradict(later, earlier), "The clock was set back within this log: the commit at LSN {later} is later than the time to stop at, and the commit at LSN {earlier}, which was made after it, is not. Nothing was changed. Name the point by its LSN instead: STOPATMARK or STOPBEFOREMARK = 'lsn:N', or --at lsn:N.";
     50311, 10, end_is_the_moment(moment, last, ended), "No commit in the backups is later than {moment}. The last of them, {last}, ended at {ended} by its clock, which no other backup contradicts: the state is that of its end.";
     50312, 10, end_not_believed(set, next), "The clock was ahead at the end of {set}: {next} goes on behind it and ended earlier. Its end is not believed, only the times of commits.";
@@ -654,7 +656,7 @@ texts! {
     sqlbackup_call_not_supported(error), "This call of sqlbackup is not supported. {error}.";
     statement_not_supported(what, hint), "{what} is not supported. {hint}";
     statement_on_sqlite_file(name), "This statement on the SQLite file '{name}' is not supported. ALTER DATABASE sets its recovery model, PRAGMA statements its other settings; databases of the page engine have more.";
-    tail_of_sqlite_not_supported(), "BACKUP LOG WITH NORECOVERY of a SQLite file is not supported. Its programs cannot be kept from committing: stop them, and make a log backup.";
+    tail_of_sqlite_not_supported(), "BACKUP LOG WITH NORECOVERY or STANDBY of a SQLite file is not supported. Its programs cannot be kept from committing: stop them, and make a log backup.";
     tape_device_not_supported(), "A tape device is not supported. Use 'disk'; the format is the same as on tape.";
     tape_not_supported(), "TAPE is not supported. Use DISK; the format is the same as on tape.";
     trace_flag_not_supported(flag), "Trace flag {flag} is not supported. Trace flags 3004 (phases), 3213 (buffer configuration), 3604 and 3605 are supported.";

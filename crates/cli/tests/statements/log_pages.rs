@@ -5,13 +5,13 @@ use std::os::unix::fs::FileExt as _;
 use crate::log_backups::{MAKE, back_up_log, last, refused};
 use crate::support::{Place, ask, sql, succeed};
 
-const FILL: &str = "USE Shop
+pub(crate) const FILL: &str = "USE Shop
 GO
 CREATE TABLE many(id INTEGER PRIMARY KEY, b)
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
 INSERT INTO many SELECT i, randomblob(2000) FROM n";
 
-fn change(place: &Place, number: u32) {
+pub(crate) fn change(place: &Place, number: u32) {
     succeed(
         place,
         &format!(
@@ -21,7 +21,7 @@ fn change(place: &Place, number: u32) {
     );
 }
 
-fn content(place: &Place) -> String {
+pub(crate) fn content(place: &Place) -> String {
     let run = succeed(
         place,
         "USE Shop\nGO\nSELECT group_concat(id || hex(b)) AS everything FROM many\nPRAGMA integrity_check",

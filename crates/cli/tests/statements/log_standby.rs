@@ -182,3 +182,116 @@ RESTORE DATABASE app2 FROM DISK = 'D:\\app.bak' WITH {STANDBY}, MOVE 'app' TO 'D
     assert!(run.numbers().contains(&50233), "{}", run.err);
     assert!(!place.path("app2.db").exists());
 }
+
+const SECOND_FILE: &str =
+    "ALTER DATABASE Shop ADD FILE (NAME = Shop_2, FILENAME = 'D:\\shop_2.ndf')
+GO
+USE Shop
+GO
+CREATE TABLE many(b)
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+INSERT INTO many SELECT randomblob(500) FROM n";
+
+fn state_of_shop(place: &Place) -> String {
+    let found = ask(
+        place,
+        "instance",
+        "SELECT state_desc AS state, is_in_standby AS waits FROM sys.databases WHERE name = 'Shop'",
+    );
+    format!("{} {}", found[0]["state"], found[0]["waits"])
+}
+
+#[test]
+fn a_tail_log_backup_with_standby_leaves_a_database_that_is_read_and_no_more_changed() {
+    for has_second in [false, true] {
+        let place = Place::new();
+        chain(&place, 1);
+        if has_second {
+            succeed(&place, SECOND_FILE);
+        }
+        insert(&place, 2);
+        succeed(
+            &place,
+            "BACKUP LOG Shop TO DISK = 'D:\\2.trn' WITH STANDBY = 'D:\\shop.standby'",
+        );
+        assert_eq!(state_of_shop(&place), "\"ONLINE\" true");
+        assert_eq!(last(&place, "Shop"), 2);
+        succeed(&place, "DBCC CHECKDB (Shop)");
+        let change = sql(&place, "USE Shop\nGO\nINSERT INTO t VALUES (9)");
+        assert_eq!(change.numbers(), [3906], "{}", change.err);
+        for kind in ["LOG", "DATABASE"] {
+            let backup = format!("BACKUP {kind} Shop TO DISK = 'D:\\x.bak'");
+            refused(&sql(&place, &backup), &[3036, 3013]);
+        }
+        // All of its log is in the backup.
+        let second = match has_second {
+            true => ", MOVE 'Shop_2' TO 'D:\\copy_2.ndf'",
+            false => "",
+        };
+        restore_full(&place);
+        succeed(&place, &restore_log(1, "NORECOVERY"));
+        succeed(&place, &restore_log(2, &format!("RECOVERY{second}")));
+        assert_eq!(last(&place, "Copy"), 2);
+        // A restore continues it, and applies nothing that it has.
+        succeed(
+            &place,
+            "RESTORE LOG Shop FROM DISK = 'D:\\2.trn' WITH NORECOVERY",
+        );
+        assert!(!place.path("shop.standby").exists());
+        refused(&sql(&place, "USE Shop"), &[927]);
+        succeed(
+            &place,
+            "RESTORE DATABASE Shop WITH STANDBY = 'D:\\shop.standby'",
+        );
+        assert_eq!(last(&place, "Shop"), 2);
+        // It becomes a database again, with a new chain of log backups.
+        succeed(&place, "RESTORE DATABASE Shop WITH RECOVERY");
+        assert!(!place.path("shop.standby").exists());
+        insert(&place, 3);
+        refused(
+            &sql(&place, "BACKUP LOG Shop TO DISK = 'D:\\3.trn'"),
+            &[4214, 50235, 3013],
+        );
+        succeed(
+            &place,
+            "BACKUP DATABASE Shop TO DISK = 'D:\\full3.bak'
+BACKUP LOG Shop TO DISK = 'D:\\3.trn' WITH STANDBY = 'D:\\shop.standby', NO_TRUNCATE
+RESTORE DATABASE Shop FROM DISK = 'D:\\full.bak'",
+        );
+        assert_eq!(last(&place, "Shop"), 0);
+        succeed(&place, "DROP DATABASE Shop");
+        let mut left = place.files("");
+        left.retain(|name| name.starts_with("shop"));
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn a_tail_that_cannot_be_left_in_standby_leaves_the_database_as_it_was() {
+    let place = Place::new();
+    chain(&place, 1);
+    insert(&place, 2);
+    std::fs::write(place.path("shop.standby"), "theirs").expect("written");
+    let tail = "BACKUP LOG Shop TO DISK = 'D:\\2.trn' WITH STANDBY = 'D:\\shop.standby'";
+    refused(&sql(&place, tail), &[50232, 3013]);
+    std::fs::remove_file(place.path("shop.standby")).expect("removed");
+    refused(
+        &sql(&place, &format!("USE Shop\nGO\n{tail}")),
+        &[3102, 3013],
+    );
+    let nul = "BACKUP LOG Shop TO DISK = 'NUL' WITH STANDBY = 'D:\\shop.standby'";
+    assert!(sql(&place, nul).numbers().contains(&3013));
+    let both = format!("{tail}, NORECOVERY");
+    refused(&sql(&place, &both), &[3031, 3013]);
+    // A file that nobody may rename: it has a second name.
+    std::fs::hard_link(place.path("shop.mdf"), place.path("second")).expect("linked");
+    assert!(sql(&place, tail).numbers().contains(&3013));
+    assert_eq!(state_of_shop(&place), "\"ONLINE\" false");
+    std::fs::remove_file(place.path("second")).expect("removed");
+    insert(&place, 3);
+    succeed(&place, "BACKUP LOG Shop TO DISK = 'D:\\3.trn'");
+    restore_full(&place);
+    succeed(&place, &restore_log(1, "NORECOVERY"));
+    succeed(&place, &restore_log(3, "RECOVERY"));
+    assert_eq!(last(&place, "Copy"), 3);
+}

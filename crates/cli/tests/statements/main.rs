@@ -39,6 +39,7 @@ mod locking;
 mod log_backups;
 mod log_chains;
 mod log_differentials;
+mod log_files;
 mod log_marks;
 mod log_pages;
 mod log_standby;

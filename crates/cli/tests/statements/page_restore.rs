@@ -304,7 +304,7 @@ JOIN msdb.dbo.restorefile f ON f.restore_history_id = h.restore_history_id"
         (sales("FILEGROUP = 'PRIMARY'", ""), vec![50005, 3013]),
         (
             sales("FILE = 'Sales_2'", "WITH NORECOVERY"),
-            vec![50005, 3013],
+            vec![4346, 3013],
         ),
         (
             format!("USE Sales\nGO\n{}", sales("FILE = 'Sales_2'", "")),

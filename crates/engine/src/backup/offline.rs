@@ -12,6 +12,7 @@ use crate::database::FileDescription;
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, Result};
 use crate::files::{check_regions, locate_extent};
+use crate::log::Position;
 use crate::log::header::Header;
 use crate::log::reader::{LogReader, find_end, load_sequences};
 use crate::log::replay::{Replayed, replay};
@@ -32,6 +33,7 @@ pub struct LogIdentity {
     pub recovery_model: RecoveryModel,
     /// Whether a chain of log backups has begun.
     pub has_log_chain: bool,
+    pub recovery_fork: Guid,
 }
 
 impl LogIdentity {
@@ -47,6 +49,7 @@ impl LogIdentity {
                 guid: header.guid,
                 recovery_model: header.recovery_model,
                 has_log_chain: header.tail.is_some(),
+                recovery_fork: header.recovery_fork,
                 name: header.name,
                 data_paths: header.files.iter().map(|file| file.path.clone()).collect(),
                 files: FileDescription::list(header.files, header.log),
@@ -64,11 +67,33 @@ pub(crate) struct ClosedDatabase {
     pub(super) header: Header,
     map: ExtentMap,
     pub(super) page_count: u32,
+    /// The end of the log.
+    pub(super) end: Position,
     /// Pages that opening the database will replay.
     redone: ExtentMap,
+    /// Numbers of data files and regions, if the log changes them after what the header says.
+    layout: Option<(usize, usize)>,
 }
 
 impl ClosedDatabase {
+    /// Fails if the log has changed the data files after what the header says.
+    pub(super) fn check_layout(&self) -> Result<()> {
+        let header = &self.header;
+        let known = (header.files.len(), header.regions.len());
+        match self.layout.is_none_or(|layout| layout == known) {
+            true => Ok(()),
+            false => Err(EngineError::Invalid(format!(
+                "a file was being added to database '{}' when it stopped: restore the whole database",
+                header.name
+            ))),
+        }
+    }
+
+    /// Whether the data files have everything: opening the database replays nothing.
+    pub(crate) fn is_replayed(&self) -> bool {
+        self.redone.count() == 0
+    }
+
     /// Whether nothing has changed since the last full backup or restore.
     pub(crate) fn is_unchanged(&self) -> bool {
         self.map.count() == 0
@@ -97,7 +122,12 @@ pub(crate) fn read_log(log: &Arc<dyn StorageFile>, path: &Path) -> Result<Closed
         });
     }
     let mut redone = ExtentMap::default();
-    let Replayed { map, latest, .. } = replay(reader(), &header, path, end, |page, _, _| {
+    let Replayed {
+        map,
+        latest,
+        layout,
+        ..
+    } = replay(reader(), &header, path, end, |page, _, _| {
         redone.set(page.extent());
         Ok(())
     })?;
@@ -105,12 +135,14 @@ pub(crate) fn read_log(log: &Arc<dyn StorageFile>, path: &Path) -> Result<Closed
         header,
         map,
         page_count: latest.page_count,
+        end,
         redone,
+        layout,
     })
 }
 
-/// The extents in use of each file. Fails if any of them may have changed.
-pub(super) fn extents_of(
+/// The extents in use of each file, by its index.
+pub(super) fn extents_in(
     closed: &ClosedDatabase,
     file_ids: &[FileId],
 ) -> Result<BTreeMap<usize, Vec<ExtentNumber>>> {
@@ -128,23 +160,36 @@ pub(super) fn extents_of(
         })?;
         wanted.insert(index, Vec::new());
     }
-    let mut changed = Vec::new();
     for extent in ExtentNumber::all(closed.page_count) {
-        let (index, at) = locate_extent(&header.regions, extent);
-        let Some(extents) = wanted.get_mut(&index) else {
-            continue;
-        };
-        extents.push(extent);
-        if closed.map.is_set(extent) || closed.redone.is_set(extent) {
-            changed.push(at.page(index, 0));
+        let (index, _) = locate_extent(&header.regions, extent);
+        if let Some(extents) = wanted.get_mut(&index) {
+            extents.push(extent);
         }
     }
-    if changed.is_empty() {
-        return Ok(wanted);
+    Ok(wanted)
+}
+
+/// Fails if any of the extents may have changed since the full backup.
+pub(super) fn refuse_changes(
+    closed: &ClosedDatabase,
+    wanted: &BTreeMap<usize, Vec<ExtentNumber>>,
+) -> Result<()> {
+    let header = &closed.header;
+    let extents = wanted.values().flatten();
+    let changed =
+        extents.filter(|&&extent| closed.map.is_set(extent) || closed.redone.is_set(extent));
+    let mut pages: Vec<_> = changed
+        .map(|&extent| {
+            let (index, at) = locate_extent(&header.regions, extent);
+            at.page(index, 0)
+        })
+        .collect();
+    if pages.is_empty() {
+        return Ok(());
     }
-    changed.sort_unstable();
+    pages.sort_unstable();
     Err(EngineError::PagesChanged {
         database: header.name.clone(),
-        pages: changed,
+        pages,
     })
 }

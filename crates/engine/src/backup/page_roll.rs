@@ -20,14 +20,14 @@ use std::collections::BTreeMap;
 use windlass_base::{FileId, FilePage, Guid, Lsn, PageNumber};
 
 use super::BackupDescription;
-use super::description::Content;
 use super::follow::LogFollower;
 use super::roll_forward::{Reached, RollForward};
+use super::roll_state::RollState;
 use super::stop::StopAt;
 use crate::database::page_restore::names_in;
 use crate::error::{EngineError, PageRefusal, Result};
 use crate::log::record::Record;
-use windlass_base::bytes::{Reader, Writer};
+use windlass_base::bytes::Writer;
 use windlass_base::page::{PAGE_BYTES, checksum};
 
 /// A page that is being restored.
@@ -41,8 +41,7 @@ pub(crate) struct RolledPage {
 /// The pages, restored up to a position of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRoll {
-    pub(crate) state: BackupDescription,
-    pub(crate) reached: Reached,
+    pub(crate) roll: RollState,
     pub(crate) pages: BTreeMap<PageNumber, RolledPage>,
 }
 
@@ -77,8 +76,10 @@ impl PageRollBegin {
             follower: LogFollower::new(state),
             commit_ms: None,
             roll: PageRoll {
-                state: state.clone(),
-                reached: Reached::default(),
+                roll: RollState {
+                    state: state.clone(),
+                    reached: Reached::default(),
+                },
                 pages: pages.into_iter().map(rolled).collect(),
             },
         }
@@ -97,7 +98,7 @@ impl PageRollBegin {
         offset: u64,
         bytes: u64,
     ) -> impl Iterator<Item = (FilePage, PageNumber)> {
-        let page_count = self.roll.state.page_count();
+        let page_count = self.roll.roll.state.page_count();
         names_in(&self.names, file_id, offset, bytes)
             .filter(move |(_, page)| page.is_within(page_count))
     }
@@ -138,15 +139,15 @@ impl PageRollBegin {
     /// The log is incomplete; a page within the set is not in it.
     pub fn settle(mut self) -> Result<PageRoll> {
         self.follower.check_end()?;
-        let page_count = self.roll.state.page_count();
+        let page_count = self.roll.roll.state.page_count();
         for (page, rolled) in &self.roll.pages {
             if page.is_within(page_count) && rolled.content.is_none() {
                 return Err(self.roll.refuse(rolled.name, PageRefusal::NotInSet));
             }
         }
-        self.roll.reached = Reached {
+        self.roll.roll.reached = Reached {
             checksum: self.follower.checksum(),
-            unix_ms: self.commit_ms.unwrap_or(self.roll.state.ended_ms()),
+            unix_ms: self.commit_ms.unwrap_or(self.roll.roll.state.ended_ms()),
             applied: 0,
         };
         Ok(self.roll)
@@ -178,7 +179,7 @@ impl PageRoll {
 
     pub(crate) fn refuse(&self, page: FilePage, refusal: PageRefusal) -> EngineError {
         EngineError::PageRefused {
-            database: self.state.name().to_owned(),
+            database: self.roll.state.name().to_owned(),
             page,
             refusal,
         }
@@ -186,12 +187,12 @@ impl PageRoll {
 
     /// The position of the log up to which they are restored.
     pub fn reached_lsn(&self) -> Lsn {
-        self.state.last_lsn()
+        self.roll.state.last_lsn()
     }
 
     /// Identity of the history that they belong to.
     pub fn recovery_fork(&self) -> Guid {
-        self.state.recovery_fork()
+        self.roll.state.recovery_fork()
     }
 
     /// The pages, in order.
@@ -219,10 +220,10 @@ impl PageRoll {
     /// [`EngineError::LogRefused`].
     pub fn begin_log(self, log: &BackupDescription) -> Result<PageRollLog> {
         Ok(PageRollLog {
-            scan: RollForward::begin(&self.state, self.reached, log, StopAt::End)?,
+            scan: RollForward::begin(&self.roll.state, self.roll.reached, log, StopAt::End)?,
             follower: LogFollower::new(log),
             log: log.clone(),
-            commit_ms: self.reached.unix_ms,
+            commit_ms: self.roll.reached.unix_ms,
             roll: self,
         })
     }
@@ -234,12 +235,7 @@ impl PageRoll {
     pub fn encode(&self) -> Result<Vec<u8>> {
         let mut out = Writer::default();
         out.0.extend_from_slice(MAGIC);
-        let described = self.state.encode()?;
-        out.u32(described.len() as u32);
-        out.0.extend_from_slice(&described);
-        out.u8(u8::from(self.reached.checksum.is_some()));
-        out.u64(self.reached.checksum.unwrap_or(0));
-        out.u64(self.reached.unix_ms);
+        self.roll.encode(&mut out)?;
         out.u32(self.pages.len() as u32);
         for (page, rolled) in &self.pages {
             out.u32(page.sqlite());
@@ -265,22 +261,8 @@ impl PageRoll {
                 "the pages of an unfinished restore are damaged: begin it again".to_owned(),
             )
         };
-        let (content, sum) = bytes.split_last_chunk::<8>().ok_or_else(damaged)?;
-        if windlass_base::checksum(content) != u64::from_le_bytes(*sum) {
-            return Err(damaged());
-        }
-        let content = content.strip_prefix(MAGIC).ok_or_else(damaged)?;
-        let length = Reader::new(content).u32().ok_or_else(damaged)? as usize;
-        let described = content.get(4..4 + length).ok_or_else(damaged)?;
-        let state = BackupDescription::decode(described)?;
-        let mut input = Reader::new(&content[4 + length..]);
+        let (roll, mut input) = RollState::open(*MAGIC, bytes).ok_or_else(damaged)?;
         let mut parse = || {
-            let has_checksum = input.u8()? != 0;
-            let reached = Reached {
-                checksum: Some(input.u64()?).filter(|_| has_checksum),
-                unix_ms: input.u64()?,
-                applied: 0,
-            };
             let mut pages = BTreeMap::new();
             for _ in 0..input.u32()? {
                 let page = PageNumber::from_sqlite(input.u32()?)?;
@@ -294,14 +276,10 @@ impl PageRoll {
                 };
                 pages.insert(page, RolledPage { name, content });
             }
-            Some((reached, pages))
+            Some(pages)
         };
-        let (reached, pages) = parse().ok_or_else(damaged)?;
-        Ok(Self {
-            state,
-            reached,
-            pages,
-        })
+        let pages = parse().ok_or_else(damaged)?;
+        Ok(Self { roll, pages })
     }
 }
 
@@ -335,7 +313,7 @@ impl PageRollLog {
             commit_ms,
             ..
         } = self;
-        let from = roll.state.end();
+        let from = roll.roll.state.end();
         follower.feed_blocks(bytes, &mut |block, records| {
             if block.position < from {
                 return Ok(());
@@ -346,7 +324,7 @@ impl PageRollLog {
                 }
                 roll.apply(&record)?;
             }
-            roll.reached.checksum = Some(block.checksum);
+            roll.roll.reached.checksum = Some(block.checksum);
             Ok(())
         })
     }
@@ -357,12 +335,8 @@ impl PageRollLog {
     /// Not all of the log was applied.
     pub fn settle(mut self) -> Result<PageRoll> {
         self.follower.check_end()?;
-        self.roll.reached.unix_ms = self.commit_ms;
-        self.roll.state.end = self.log.end();
-        self.roll.state.content = Content::Log;
-        self.roll.state.previous = self.log.previous;
-        self.roll.state.ending = self.log.ending;
-        self.roll.state.ended_ms = self.log.ended_ms();
+        self.roll.roll.reached.unix_ms = self.commit_ms;
+        self.roll.roll.advance(&self.log);
         Ok(self.roll)
     }
 }

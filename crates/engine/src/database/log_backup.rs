@@ -22,6 +22,7 @@ use super::backup::LogCopy;
 use super::{Database, FileDescription};
 use crate::backup::BackupDescription;
 use crate::backup::offline::read_log;
+use crate::backup::staged::check_existing;
 use crate::error::{EngineError, Result};
 use crate::log::block::HEADER_BYTES;
 use crate::log::header::Header;
@@ -29,7 +30,7 @@ use crate::log::reader::{LogReader, find_end, load_sequences};
 use crate::log::record::{Record, Records};
 use crate::log::replay::replay;
 use crate::log::{Position, Tail};
-use crate::options::RecoveryModel;
+use crate::options::{FileSpec, RecoveryModel};
 use crate::storage::{FileSystem, OpenMode, StorageFile};
 
 /// A backup of the log in progress. Dropping it before [`LogBackup::complete`] changes nothing.
@@ -194,6 +195,33 @@ impl LogBackup {
 
     pub fn first_lsn(&self) -> Lsn {
         self.start.start.lsn(1)
+    }
+
+    /// Locks the data files of a database that is not open, which have all of this log then.
+    ///
+    /// # Errors
+    /// Opening the database would replay some of the log; a data file is missing, in use, or was changed by another
+    /// program since.
+    pub fn hold_data(&self, files: &dyn FileSystem) -> Result<Vec<Arc<dyn StorageFile>>> {
+        let Origin::File { file, header } = &self.origin else {
+            let name = self.description.name().to_owned();
+            return Err(EngineError::Invalid(format!("database '{name}' is open")));
+        };
+        if !read_log(file, &header.log.path)?.is_replayed() {
+            return Err(EngineError::Invalid(format!(
+                "the data files of database '{}' do not have all of its log, which was full when it was closed: back up \
+                 the log, and then its tail",
+                header.name
+            )));
+        }
+        let held = check_existing(files, header, 0..header.files.len())?;
+        match header.files.iter().find(|file| !files.exists(&file.path)) {
+            None => Ok(held),
+            Some(FileSpec { path, .. }) => {
+                let missing = std::io::ErrorKind::NotFound.into();
+                Err(EngineError::io("open", path, missing))
+            }
+        }
     }
 
     /// The log, to be read in pieces.

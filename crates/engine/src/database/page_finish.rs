@@ -18,11 +18,11 @@ use windlass_io::AlignedBuffer;
 use super::Database;
 use crate::backup::BackupDescription;
 use crate::backup::page_roll::{PageRoll, PageRollBegin};
+use crate::backup::roll_state::check_continued;
 use crate::error::{EngineError, LogRefusal, Result};
 use crate::log::Position;
 use crate::log::block::HEADER_BYTES;
 use crate::log::record::Records;
-use crate::options::RecoveryModel;
 
 /// How a restore of pages has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,23 +55,9 @@ impl Database {
 
     /// Fails if the log of this database does not lead from a backup to its last commit.
     fn check_page_roll(&self, description: &BackupDescription) -> Result<()> {
-        if self.log.tail().is_none() {
-            return Err(EngineError::NoLogChain {
-                database: self.name.clone(),
-                model: self.recovery_model(),
-            });
-        }
-        let is_own =
-            description.guid() == self.guid && description.recovery_fork() == self.recovery_fork;
-        let is_whole =
-            !description.is_differential() && description.recovery_model() == RecoveryModel::Full;
-        match is_own && is_whole {
-            true => Ok(()),
-            false => Err(EngineError::LogRefused {
-                database: self.name.clone(),
-                refusal: LogRefusal::OtherFork,
-            }),
-        }
+        let own = (self.guid, self.recovery_fork);
+        let named = (self.name.as_str(), self.recovery_model());
+        check_continued(named, self.log.tail(), own, description)
     }
 
     /// Rolls the pages forward to the last commit, if the log has the rest, and writes them. Waits up to `patience`
@@ -89,7 +75,7 @@ impl Database {
         let writer = writer.ok_or_else(|| self.busy())?;
         let checkpointing = self.checkpointer.lock();
         self.check_writable()?;
-        self.check_page_roll(&roll.state)?;
+        self.check_page_roll(&roll.roll.state)?;
         // The checkpoint of a backup that starts now waits for this lock before the backup copies anything.
         if self.copies.any() {
             return Err(EngineError::BackupRunning {
@@ -100,7 +86,7 @@ impl Database {
             .log
             .tail()
             .map_or(Position::default(), |tail| tail.start);
-        if roll.state.end() < tail {
+        if roll.roll.state.end() < tail {
             return Ok(PagesEnded::LogNeeded(tail.lsn(1)));
         }
         self.roll_to_end(&mut roll)?;
@@ -144,9 +130,9 @@ impl Database {
     fn roll_to_end(&self, roll: &mut PageRoll) -> Result<()> {
         let end = self.log.next_tail().start;
         self.log.flush_to(end)?;
-        let from = roll.state.end();
+        let from = roll.roll.state.end();
         let mut reader = self.log.reader(from);
-        if let Some(checksum) = roll.reached.checksum {
+        if let Some(checksum) = roll.roll.reached.checksum {
             reader = reader.after(checksum);
         }
         let mut reached = from;

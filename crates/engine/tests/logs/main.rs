@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
 
 mod chains;
+mod files;
 mod histories;
 mod pages;
 mod space;

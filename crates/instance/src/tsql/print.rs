@@ -126,10 +126,11 @@ fn backup_options(options: &BackupOptions) -> Vec<Spanned<BackupOption>> {
         }),
         options.is_differential.then_some(O::Flag(W::Differential)),
         options.is_copy_only.then_some(O::Flag(W::CopyOnly)),
-        options.log.and_then(|choice| match choice {
+        (options.log.as_ref()).and_then(|choice| match choice {
             LogChoice::Truncate => None,
             LogChoice::NoTruncate => Some(O::Flag(W::NoTruncate)),
             LogChoice::NoRecovery => Some(O::Flag(W::NoRecovery)),
+            LogChoice::Standby(file) => Some(O::Valued(W::Standby, Value::national(file.clone()))),
         }),
         options.checksum.map(|is_on| match is_on {
             true => O::Flag(W::Checksum),
@@ -380,9 +381,10 @@ mod tests {
             LogChoice::Truncate,
             LogChoice::NoTruncate,
             LogChoice::NoRecovery,
+            LogChoice::Standby("d:\\it's".to_owned()),
         ] {
             let options = BackupOptions {
-                log: Some(choice),
+                log: Some(choice.clone()),
                 devices: backups()[1].devices.clone(),
                 ..BackupOptions::default()
             };

@@ -16,6 +16,7 @@ use windlass_io::{Access, DirectFile, directory, output, own, succession};
 
 use super::pending::{PendingRestore, Progress, forget_files, pending, remove_all, remove_state};
 use super::restore::claim;
+use super::tail::give_back;
 use super::{FIRST_BYTES, LOG_FILE_ID, engine_error, io_error, staged};
 use crate::{Error, ownership};
 
@@ -96,17 +97,18 @@ fn give_names(state: &PendingRestore, restored: Option<&RestoredFiles>) -> Resul
     remove_state(&state.log)
 }
 
-/// Completes a restore that was killed while its files were being renamed. Returns whether there was one.
+/// Completes a restore that was killed while its files were being renamed, or gives those of a database back that was
+/// being made to wait. Returns whether there is a whole database now.
 ///
 /// # Errors
 /// [`Error::RestoreRunning`], and if a file cannot be renamed.
 pub fn complete(log: &Path) -> Result<bool, Error> {
-    let Some(found) = half_placed(log)? else {
+    let Some(found) = half_renamed(log)? else {
         return Ok(false);
     };
     let held = claim(&found.log)?;
     // Somebody else may have completed it before this claim, and even begun another restore.
-    let completed = half_placed(log).and_then(|state| match state {
+    let completed = half_renamed(log).and_then(|state| match state {
         None => Ok(pending(log)?.is_none()),
         Some(state) => complete_claimed(&state),
     });
@@ -114,16 +116,24 @@ pub fn complete(log: &Path) -> Result<bool, Error> {
     completed
 }
 
-/// The restore that was killed while its files were given their names.
-fn half_placed(log: &Path) -> Result<Option<PendingRestore>, Error> {
+/// The database that was left while its files were given other names.
+fn half_renamed(log: &Path) -> Result<Option<PendingRestore>, Error> {
     match pending(log) {
         // Its files are those of the place from where it was copied.
         Err(Error::StateOfOtherPlace { .. }) => Ok(None),
-        found => Ok(found?.filter(|state| state.progress == Progress::Placing)),
+        found => {
+            let is_half = |state: &PendingRestore| {
+                matches!(state.progress, Progress::Placing | Progress::Leaving)
+            };
+            Ok(found?.filter(is_half))
+        }
     }
 }
 
 fn complete_claimed(state: &PendingRestore) -> Result<bool, Error> {
+    if state.progress == Progress::Leaving {
+        return give_back(state).map(|()| true);
+    }
     let staged_log = own::is_there(&staged(&state.log));
     match (own::is_there(&state.log), staged_log) {
         // The old database is whole: it was not touched yet.

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windlass_base::{FileId, Guid};
-use windlass_engine::storage::RealFileSystem;
+use windlass_engine::storage::{RealFileSystem, StorageFile};
 use windlass_engine::{FileRestore, RestoredFile};
 use windlass_io::succession::{self, Predecessor};
 
@@ -23,7 +23,7 @@ pub struct FilesTarget {
     restore: FileRestore,
     made_for: Guid,
     /// The damaged files, by number.
-    replaced: BTreeMap<u16, Option<Predecessor>>,
+    replaced: BTreeMap<FileId, Option<Predecessor>>,
 }
 
 impl FilesTarget {
@@ -33,8 +33,7 @@ impl FilesTarget {
     /// Those of the engine, for example if the set cannot be used.
     pub fn begin(
         log: &Path,
-        description: &[u8],
-        set: Guid,
+        (description, set): (&[u8], Guid),
         file_ids: &[FileId],
         made_for: Guid,
     ) -> Result<Self, Error> {
@@ -42,11 +41,7 @@ impl FilesTarget {
         let files = Arc::new(RealFileSystem);
         let restore = FileRestore::begin(files, log, &description, set, file_ids, &staged)
             .map_err(engine_error)?;
-        let mut replaced = BTreeMap::new();
-        for (file_id, path) in restore.targets() {
-            let found = Predecessor::of(path).map_err(|error| io_error("examine", path, error))?;
-            replaced.insert(file_id.0, found);
-        }
+        let replaced = predecessors(restore.targets())?;
         Ok(Self {
             restore,
             made_for,
@@ -77,23 +72,39 @@ impl FilesTarget {
     /// Those of the engine, before anything is replaced; those of the operating system.
     pub fn finish(mut self) -> Result<Vec<RestoredFile>, Error> {
         let restored = self.restore.settle().map_err(engine_error)?;
-        for file in &restored {
-            ownership::mark(&file.staged, self.made_for)
-                .map_err(|error| io_error("set the attributes of", &file.staged, error))?;
-            let held = self
-                .restore
-                .file(file.file_id)
-                .and_then(|held| held.direct());
-            let replaced = self.replaced.get(&file.file_id.0);
-            let replaced = replaced.and_then(Option::as_ref).map(Predecessor::number);
-            succession::take_place_again(
-                held.as_ref().map(|held| held.as_file()),
-                &file.staged,
-                &file.path,
-                replaced,
-            )
-            .map_err(|error| io_error("replace", &file.path, error))?;
-        }
+        let file = |id| self.restore.file(id);
+        take_places(&restored, &file, &self.replaced, self.made_for)?;
         Ok(restored)
     }
+}
+
+/// The files at the targets, by number.
+pub(super) fn predecessors<'a>(
+    targets: impl Iterator<Item = (FileId, &'a Path)>,
+) -> Result<BTreeMap<FileId, Option<Predecessor>>, Error> {
+    let of = |(file_id, path): (FileId, &Path)| match Predecessor::of(path) {
+        Ok(found) => Ok((file_id, found)),
+        Err(error) => Err(io_error("examine", path, error)),
+    };
+    targets.map(of).collect()
+}
+
+/// Moves complete files, which `file` holds, to their targets.
+pub(super) fn take_places(
+    restored: &[RestoredFile],
+    file: &dyn Fn(FileId) -> Option<Arc<dyn StorageFile>>,
+    replaced: &BTreeMap<FileId, Option<Predecessor>>,
+    made_for: Guid,
+) -> Result<(), Error> {
+    for made in restored {
+        ownership::mark(&made.staged, made_for)
+            .map_err(|error| io_error("set the attributes of", &made.staged, error))?;
+        let held = file(made.file_id).and_then(|held| held.direct());
+        let replaced = replaced.get(&made.file_id);
+        let replaced = replaced.and_then(Option::as_ref).map(Predecessor::number);
+        let held = held.as_ref().map(|held| held.as_file());
+        succession::take_place_again(held, &made.staged, &made.path, replaced)
+            .map_err(|error| io_error("replace", &made.path, error))?;
+    }
+    Ok(())
 }

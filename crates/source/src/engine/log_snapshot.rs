@@ -97,6 +97,14 @@ impl EngineLogSnapshot {
         self
     }
 
+    /// Fails if a standby file of the database cannot have this name.
+    ///
+    /// # Errors
+    /// [`Error::StandbyExists`].
+    pub fn check_standby(&self, path: &Path) -> Result<(), Error> {
+        super::check_standby(path, &self.description)
+    }
+
     fn copying(&self) -> MutexGuard<'_, Copying> {
         self.copying.lock().unwrap_or_else(PoisonError::into_inner)
     }

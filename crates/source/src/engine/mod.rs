@@ -13,10 +13,12 @@
 //! A log backup is collected in the same way. It is applied to the data files once all of it has been seen.
 //!
 //! With NORECOVERY the restored data files stay under their temporary names, with a state file that
-//! describes them. With STANDBY they are read there until the next restore, see `standby`.
+//! describes them. With STANDBY they are read there until the next restore, see `standby`. A backup of the tail of the log
+//! WITH STANDBY makes a database wait in the same way, see `tail`.
 
 mod content;
 mod ending;
+mod file_roll;
 mod files;
 mod gone;
 mod log_snapshot;
@@ -28,6 +30,7 @@ mod roll_forward;
 mod room;
 mod snapshot;
 mod standby;
+mod tail;
 
 use std::path::{Path, PathBuf};
 
@@ -35,6 +38,9 @@ use windlass_engine::{BackupDescription, EngineError};
 
 pub use content::content;
 pub use ending::complete;
+pub use file_roll::{
+    FilesBegin, FilesLog, FilesRestored, end_waiting_files, forget_waiting_files, waiting_files,
+};
 pub use files::FilesTarget;
 pub use gone::{Removal, Removed};
 pub use log_snapshot::EngineLogSnapshot;
@@ -45,6 +51,7 @@ pub use restore::{EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, re
 pub use roll_forward::{EngineLogTarget, Rolled};
 pub use snapshot::EngineSnapshot;
 pub use standby::{check_standby, stand_by, standby_file};
+pub use tail::{SavedTail, wait_at_tail};
 pub use windlass_engine::{LogRefusal, StopAt, WantedMark};
 
 use crate::Error;

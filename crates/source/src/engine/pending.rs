@@ -64,6 +64,9 @@ pub(super) enum Progress {
     /// All files are complete, including the log, and are being renamed: the next program that finds the
     /// old log removed continues.
     Placing,
+    /// The data files of a database that was closed are being given their temporary names: the next program gives them
+    /// back.
+    Leaving,
 }
 
 /// Maximum length of a state file; most of it is the description, one page per file.
@@ -305,6 +308,7 @@ pub fn forget(log: &Path, made_for: Guid) -> Result<Option<Left>, Error> {
 /// As [`forget`], for a caller that has the collected log open.
 pub(super) fn forget_files(log: &Path) -> Result<(), Error> {
     super::forget_pages(log)?;
+    super::forget_waiting_files(log)?;
     match pending(log) {
         Ok(Some(pending)) => {
             remove_unheld(&pending.staged_data())?;

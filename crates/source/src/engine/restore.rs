@@ -409,7 +409,7 @@ pub(super) fn waiting(log: &Path) -> Result<PendingRestore, Error> {
             path: log.to_owned(),
         }),
         // Its files have their final names, or the restore must be repeated.
-        Progress::Placing => Err(Error::NotRestoring {
+        Progress::Placing | Progress::Leaving => Err(Error::NotRestoring {
             path: log.to_owned(),
         }),
     }

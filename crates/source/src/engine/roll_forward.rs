@@ -214,6 +214,6 @@ fn waiting_for_log(log: &Path) -> Result<PendingRestore, Error> {
         Progress::Applying => Err(Error::RestoreInterrupted {
             path: log.to_owned(),
         }),
-        Progress::Placing => Err(not_restoring()),
+        Progress::Placing | Progress::Leaving => Err(not_restoring()),
     }
 }

@@ -150,8 +150,6 @@ pub enum Support {
     Acts,
     /// It is accepted, and there is nothing for it to do.
     NoEffect,
-    /// It is refused for now; says what to do instead.
-    NotYet(&'static str),
     /// It has no equivalent here; says why.
     Never(&'static str),
 }

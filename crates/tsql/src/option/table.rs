@@ -162,7 +162,7 @@ pub const BACKUP: &[OptionRow] = &[
     row(W::NoUnload, A::None, BACKUP_ANY, &[W::Unload], "Leaves the tape loaded.").no_effect(),
     row(W::BackupOptions, A::Value, BACKUP_ANY, &[], "Passes options as JSON to an S3-compatible store."),
     row(W::NoRecovery, A::None, BACKUP_LOG, &[W::Standby, W::Differential], "Backs up the tail of the log and leaves the database restoring."),
-    row(W::Standby, A::Value, BACKUP_LOG, &[W::NoRecovery, W::Differential], "Backs up the tail of the log and leaves the database read-only, with an undo file.").not_yet(STANDBY),
+    row(W::Standby, A::Value, BACKUP_LOG, &[W::NoRecovery, W::Differential], "Backs up the tail of the log and leaves the database read-only, with a standby file."),
     row(W::NoTruncate, A::None, BACKUP_LOG, &[W::Differential], "Backs up the log of a damaged database and does not truncate it."),
     ours(W::NoWrite, A::None, BACKUP_ANY, &[W::NoCompressWrite], "Reads and compresses but writes nothing: shows the rate that compression can reach."),
     ours(W::NoCompressWrite, A::None, BACKUP_ANY, &[W::NoWrite], "Reads, but neither compresses nor writes: shows the rate that the disks can reach."),
@@ -265,13 +265,6 @@ impl OptionRow {
         }
     }
 
-    const fn not_yet(self, instead: &'static str) -> Self {
-        Self {
-            support: Support::NotYet(instead),
-            ..self
-        }
-    }
-
     const fn never(self, because: &'static str) -> Self {
         Self {
             support: Support::Never(because),
@@ -280,7 +273,6 @@ impl OptionRow {
     }
 }
 
-const STANDBY: &str = "Use NORECOVERY; RESTORE ... WITH STANDBY lets a restored copy be read.";
 const ONE_FILEGROUP: &str = "A SQLite database has one file and one filegroup.";
 const NO_PASSWORDS: &str =
     "SQL Server has removed backup passwords, and Windlass media never have one.";

@@ -103,7 +103,7 @@ pub(crate) fn run(
         let record = session.backed_up(database)?;
         let subject = Subject {
             database: &record.name,
-            kind: match (options.log, options.is_differential) {
+            kind: match (&options.log, options.is_differential) {
                 (Some(_), _) => "LOG",
                 (None, true) => "DIFF",
                 (None, false) => "FULL",
@@ -154,7 +154,7 @@ impl BackupOperation<'_> {
         if self.is_of_sql_server() {
             return self.run_offline(media, sink);
         }
-        match self.options.log {
+        match self.options.log.clone() {
             Some(choice) => self.run_log(choice, media, sink),
             None => self.run(media, sink),
         }

@@ -109,7 +109,7 @@ pub struct BackupOptions {
 }
 
 /// What becomes of the log, and of the database, after a log backup.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum LogChoice {
     /// The log is truncated.
     #[default]
@@ -118,6 +118,8 @@ pub enum LogChoice {
     NoTruncate,
     /// `NORECOVERY`: the log is its tail. The database is left restoring, and nothing more is committed in it.
     NoRecovery,
+    /// `STANDBY`: the same, but the database can be read, with this standby file.
+    Standby(String),
 }
 
 /// How a backup is compressed.
@@ -193,7 +195,7 @@ impl Default for BackupOptions {
 impl BackupOptions {
     /// The operation's name in messages.
     pub(crate) fn operation(&self) -> &'static str {
-        match (self.log, self.is_differential) {
+        match (&self.log, self.is_differential) {
             (Some(_), _) => "BACKUP LOG",
             (None, true) => "BACKUP DATABASE WITH DIFFERENTIAL",
             (None, false) => "BACKUP DATABASE",

@@ -18,7 +18,7 @@ use crate::{Failure, Session, Sink};
 impl BackupOperation<'_> {
     pub(super) fn run_sqlite_log(
         mut self,
-        choice: LogChoice,
+        choice: &LogChoice,
         media: MediaRequest,
         sink: &mut dyn Sink,
     ) -> Result<BackupOutcome, Failure> {
@@ -26,7 +26,7 @@ impl BackupOperation<'_> {
         let spool = given.or_else(|| self.session.instance.kept_log(&self.record));
         let not_kept = || Failure::from(table::not_in_simple_recovery("BACKUP LOG"));
         let spool = spool.ok_or_else(not_kept)?;
-        if choice == LogChoice::NoRecovery {
+        if matches!(choice, LogChoice::NoRecovery | LogChoice::Standby(_)) {
             return Err(table::tail_of_sqlite_not_supported().into());
         }
         Session::note_other_file(&mut self.record, sink);
@@ -52,7 +52,7 @@ impl BackupOperation<'_> {
             family_guid: self.record.family_guid,
         };
         let truncates =
-            choice == LogChoice::Truncate && !self.settled.is_copy_only && !media.is_discarded();
+            *choice == LogChoice::Truncate && !self.settled.is_copy_only && !media.is_discarded();
         let snapshot = SqliteLogSnapshot::of(&log, slice, dropped, &of, truncates);
         let outcome = self.back_up_log(Box::new(snapshot), media, sink)?;
         if let Some((from_us, to_us, reason)) = ended_by {

@@ -1,23 +1,27 @@
 //! Restores damaged or lost data files of a page engine database.
 
+use std::path::Path;
 use std::time::Instant;
 
 use windlass_base::message::table;
-use windlass_base::{FileId, Moment, PAGE_BYTES};
-use windlass_catalog::{EndedDamage, FileRecord, Origin, RestoreFileRecord, RestoreType};
-use windlass_engine::RestoredFile;
+use windlass_base::{FileId, Guid, Moment, PAGE_BYTES};
+use windlass_catalog::{
+    DatabaseRecord, EndedDamage, FileRecord, Origin, RestoreFileRecord, RestoreType,
+};
+use windlass_engine::storage::RealFileSystem;
+use windlass_engine::{EngineError, LogIdentity, RestoredFile};
 use windlass_media::SetConfiguration;
 use windlass_pipeline::{Selection, restore_selected};
-use windlass_source::Error as SourceError;
-use windlass_source::engine::FilesTarget;
+use windlass_source::engine::{FilesTarget, waiting_pages};
 use windlass_source::ownership::{self, Owner};
+use windlass_source::{Error as SourceError, Recovery};
 
 use super::parts::PartRestore;
-use super::{OPERATION, check_unused};
+use super::{OPERATION, check_unused, file_roll};
 use crate::message_of::os_error;
 use crate::operation::observer::Watch;
 use crate::operation::timing;
-use crate::{Failure, Sink};
+use crate::{Failure, Session, Sink};
 
 /// The ids of the named files, without duplicates.
 fn numbers(names: &[String], set: &SetConfiguration, target: &str) -> Result<Vec<FileId>, Failure> {
@@ -54,12 +58,29 @@ impl PartRestore<'_> {
         let set = &self.reader.opened.set;
         self.check_owner(&numbers)?;
         let keys = self.reader.unlock_part(self.session)?;
+        self.session.queries.leave(name);
         self.session.instance.engines.close(name)?;
         let log = self.record.log_path.clone().unwrap_or_default();
+        self.check_no_others(&log, &numbers)?;
         let made_for = self.record.made_for;
         let description = &set.source_description;
-        let mut target = FilesTarget::begin(&log, description, set.set_guid, &numbers, made_for)
-            .map_err(|error| self.source_refusal(&error))?;
+        let rolls = self.reader.options.recovery == Recovery::NoRecovery;
+        let begun_here = match rolls {
+            true => None,
+            false => {
+                let set = (description.as_slice(), set.set_guid);
+                Some(FilesTarget::begin(&log, set, &numbers, made_for))
+            }
+        };
+        let mut target = match begun_here {
+            None => return self.roll_files(&log, &numbers, sink),
+            Some(Ok(target)) => target,
+            // They have changed since, or the set is another full backup: the log has the changes.
+            Some(Err(SourceError::Engine(
+                EngineError::PagesChanged { .. } | EngineError::NotTheBase { .. },
+            ))) if has_log_chain(&log) => return self.roll_files(&log, &numbers, sink),
+            Some(Err(error)) => return Err(self.source_refusal(&error)),
+        };
         let read = self.reader.read_request(keys);
         let stats = self.reader.settled.stats;
         let watch = Watch::new(self.session, OPERATION, name, stats, sink);
@@ -105,7 +126,17 @@ impl PartRestore<'_> {
         Ok(())
     }
 
-    fn source_refusal(&self, error: &SourceError) -> Failure {
+    /// Fails if other parts of the database wait for log backups.
+    fn check_no_others(&self, log: &Path, numbers: &[FileId]) -> Result<(), Failure> {
+        let found = LogIdentity::of(&RealFileSystem, log).ok().flatten();
+        let fork = found.map_or(Guid::NIL, |found| found.recovery_fork);
+        if waiting_pages(log, fork)?.is_some() {
+            return Err(table::other_parts_wait("Pages", self.reader.name).into());
+        }
+        file_roll::check_others(log, self.reader.name, numbers)
+    }
+
+    pub(super) fn source_refusal(&self, error: &SourceError) -> Failure {
         match error {
             SourceError::Engine(error) => self.refusal(error),
             other => other.into(),
@@ -114,17 +145,7 @@ impl PartRestore<'_> {
 
     /// Updates `suspect_pages` and the history.
     fn remember_files(&mut self, files: &[RestoredFile], sink: &mut dyn Sink) {
-        let now = Moment::now().0;
-        let noted = files.iter().try_for_each(|file| {
-            let database_id = self.record.database_id;
-            let catalog = self.session.instance.catalog_mut();
-            catalog.file_restored(database_id, file.file_id, now)?;
-            let ended = EndedDamage::Pages(file.file_id, 0..=u64::MAX);
-            self.session.end_damage(&self.record, &ended)
-        });
-        if noted.is_err() {
-            sink.message(table::history_not_written());
-        }
+        note_files(self.session, &self.record, files, sink);
         let files = files.iter().map(|file| RestoreFileRecord {
             file_number: file.file_id.0.into(),
             path: file.path.display().to_string(),
@@ -136,6 +157,31 @@ impl PartRestore<'_> {
             files.collect(),
             sink,
         );
+    }
+}
+
+/// Whether the log has a chain of log backups.
+fn has_log_chain(log: &Path) -> bool {
+    let found = LogIdentity::of(&RealFileSystem, log).ok().flatten();
+    found.is_some_and(|found| found.has_log_chain)
+}
+
+/// What was damaged in the files is so no longer.
+pub(super) fn note_files(
+    session: &mut Session,
+    record: &DatabaseRecord,
+    files: &[RestoredFile],
+    sink: &mut dyn Sink,
+) {
+    let now = Moment::now().0;
+    let noted = files.iter().try_for_each(|file| {
+        let catalog = session.instance.catalog_mut();
+        catalog.file_restored(record.database_id, file.file_id, now)?;
+        let ended = EndedDamage::Pages(file.file_id, 0..=u64::MAX);
+        session.end_damage(record, &ended)
+    });
+    if noted.is_err() {
+        sink.message(table::history_not_written());
     }
 }
 

@@ -8,7 +8,7 @@
 //! | `target`, `sqlite`, `engine` | what differs between a SQLite file and the files of the page engine |
 //! | `checks` | what is refused before anything is changed |
 //! | `parts`, `pages`, `files` | parts of a page engine database |
-//! | `page_roll` | pages that are rolled forward with log backups |
+//! | `page_roll`, `file_roll` | pages and data files that are rolled forward with log backups |
 //! | `recovery` | brings a database online without another set |
 //! | `registration` | what the instance's catalog knows of the database |
 //! | `newest`, `moment` | which sets give the newest state, and which lead to a moment |
@@ -27,6 +27,7 @@ mod checks;
 mod continuing;
 mod copies;
 mod engine;
+mod file_roll;
 mod files;
 mod folder;
 mod moment;
@@ -80,6 +81,7 @@ pub(super) use placing::{Placing, Wish, all, outside_folders};
 pub(super) use reader::SetReader;
 pub(super) use registration::tell_unwritten;
 pub use sequence::Sequence;
+pub(super) use standby::path_of as standby_path;
 use target::{Begun, TargetKind, Wanted, first, is_among, kind_of, log};
 
 pub(crate) const OPERATION: &str = "RESTORE DATABASE";
@@ -165,6 +167,9 @@ fn attempt(
         .filter(|known| known.origin == Origin::SqlServer);
     if let Some(waiting) = page_roll::waiting(session, known.as_ref(), options)? {
         return page_roll::go_on(session, (name, waiting), options, settled, sink);
+    }
+    if let Some(waiting) = file_roll::waiting(session, known.as_ref(), options)? {
+        return file_roll::go_on(session, (name, waiting), options, settled, sink);
     }
     if options.media.devices.is_empty() {
         if let Some(record) = of_sql_server {

@@ -20,12 +20,12 @@ use windlass_engine::{
     BackupDescription, Database, EngineError, PageRoll, PageRollBegin, PageRollLog, PagesEnded,
 };
 use windlass_pipeline::{ReadRequest, Selection, restore_selected};
-use windlass_source::engine::{StopAt, forget_pages, keep_pages, waiting_pages};
+use windlass_source::engine::{forget_pages, keep_pages, waiting_files, waiting_pages};
 use windlass_source::{Error as SourceError, Recovery};
 
 use super::options::Settled;
 use super::pages::{WRITER_PATIENCE, logical_name};
-use super::parts::PartRestore;
+use super::parts::{PartRestore, check_waiting_part};
 use super::reader::SetReader;
 use super::{RestoreKind, RestoreOptions, RestoreOutcome};
 use crate::operation::observer::Watch;
@@ -74,11 +74,7 @@ pub(super) fn go_on(
     settled: Settled,
     sink: &mut dyn Sink,
 ) -> Result<RestoreOutcome, Failure> {
-    if options.stop != StopAt::End || options.standby.is_some() || !options.moves.is_empty() {
-        let what = "STOPAT, STANDBY or MOVE in a restore of pages";
-        let hint = "The database is in use: its pages get the content of the last commit.";
-        return Err(table::statement_not_supported(what, hint).into());
-    }
+    check_waiting_part(options, "pages")?;
     let begun = Instant::now();
     let Waiting {
         record,
@@ -199,9 +195,11 @@ impl PartRestore<'_> {
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         let begun = Instant::now();
-        let mut roll = database
-            .begin_page_roll(description, pages)
-            .map_err(|error| self.roll_refusal(&error))?;
+        if waiting_files(&database.log_path())?.is_some() {
+            return Err(table::other_parts_wait("Data files", self.reader.name).into());
+        }
+        let roll = database.begin_page_roll(description, pages);
+        let mut roll = roll.map_err(|error| self.roll_refusal(SourceError::Engine(error)))?;
         let keys = self.reader.unlock_part(self.session)?;
         let read = self.reader.read_request(keys);
         let (name, stats) = (self.reader.name, self.reader.settled.stats);
@@ -229,11 +227,15 @@ impl PartRestore<'_> {
         Ok(())
     }
 
-    fn roll_refusal(&self, error: &EngineError) -> Failure {
+    pub(super) fn roll_refusal(&self, error: SourceError) -> Failure {
         match error {
-            EngineError::LogRefused { .. } => table::other_recovery_path().into(),
-            EngineError::NoLogChain { .. } => table::page_restore_needs_chain().into(),
-            error => self.refusal(error),
+            SourceError::Engine(EngineError::LogRefused { .. }) => {
+                table::other_recovery_path().into()
+            }
+            SourceError::Engine(EngineError::NoLogChain { .. }) => {
+                table::page_restore_needs_chain().into()
+            }
+            error => self.source_refusal(&error),
         }
     }
 }

@@ -6,7 +6,6 @@ use windlass_catalog::{DatabaseRecord, DatabaseState};
 use windlass_engine::EngineError;
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::OnDamage;
-use windlass_source::Recovery;
 use windlass_source::engine::StopAt;
 
 use super::options::settle;
@@ -59,7 +58,7 @@ pub(crate) fn run(
         }
         check_session(session, name)?;
         let settled = settle(options)?;
-        check_options(part, options)?;
+        check_options(options)?;
         let record = engine_database(session, name)?;
         session.instance.refuse_copy(OPERATION, name)?;
         let devices = options.media.addresses(session, Some(name))?;
@@ -79,18 +78,12 @@ pub(crate) fn run(
 }
 
 /// Refuses options that apply only to whole databases.
-fn check_options(part: &RestorePart, options: &RestoreOptions) -> Result<(), Failure> {
-    let is_of_pages = matches!(part, RestorePart::Pages(_));
+fn check_options(options: &RestoreOptions) -> Result<(), Failure> {
     let refused = [
-        (
-            options.recovery == Recovery::NoRecovery && !is_of_pages,
-            "NORECOVERY",
-            "Restored files are usable at once. Omit NORECOVERY.",
-        ),
         (
             options.standby.is_some(),
             "STANDBY",
-            "The database is in use.",
+            "The rest of the database is not restored.",
         ),
         (
             options.stop != StopAt::End,
@@ -131,6 +124,17 @@ fn check_options(part: &RestorePart, options: &RestoreOptions) -> Result<(), Fai
             Err(table::statement_not_supported(what, hint).into())
         }
     }
+}
+
+/// Refuses what a restore of parts that wait for log backups does not have.
+pub(super) fn check_waiting_part(options: &RestoreOptions, parts: &str) -> Result<(), Failure> {
+    let ends_at_last_commit = options.stop == StopAt::End && options.standby.is_none();
+    if ends_at_last_commit && options.moves.is_empty() {
+        return Ok(());
+    }
+    let what = format!("STOPAT, STANDBY or MOVE in a restore of {parts}");
+    let hint = format!("The database is in use: its {parts} get the content of the last commit.");
+    Err(table::statement_not_supported(what, hint).into())
 }
 
 /// The catalog entry of the database, which must be online and of the page engine.

@@ -52,7 +52,8 @@ impl RestoreOperation<'_> {
     }
 }
 
-fn path_of(session: &Session, written: &str) -> Result<PathBuf, Failure> {
+/// Where a standby file goes.
+pub(in crate::operation) fn path_of(session: &Session, written: &str) -> Result<PathBuf, Failure> {
     let path = placed(&session.instance.drives().path(written)?)?;
     match outside_folders(session, &path)? {
         Some(cause) => Err(cause.into()),

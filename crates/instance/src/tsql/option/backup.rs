@@ -59,8 +59,8 @@ fn apply(
         O::Flag(W::Differential) => options.is_differential = true,
         O::Flag(W::CopyOnly) => options.is_copy_only = true,
         O::Flag(W::NoRecovery) => options.log = Some(LogChoice::NoRecovery),
-        // NORECOVERY says more: its tail stays as well.
-        O::Flag(W::NoTruncate) if options.log == Some(LogChoice::NoRecovery) => {}
+        // NORECOVERY and STANDBY say more: the tail stays as well.
+        O::Flag(W::NoTruncate) if options.log != Some(LogChoice::Truncate) => {}
         O::Flag(W::NoTruncate) => options.log = Some(LogChoice::NoTruncate),
         O::Compression(None) => options.compression = Some(CompressionChoice::Default),
         O::Compression(Some(written)) => options.compression = Some(compression(*written)?),
@@ -117,6 +117,9 @@ fn apply_value(
             let text = text(value, environment)?.unwrap_or_default();
             let date: Result<Moment, _> = text.parse();
             options.expires = Some(date.map_err(|_| invalid(word))?);
+        }
+        O::Valued(W::Standby, value) => {
+            options.log = Some(LogChoice::Standby(file(word, value, environment)?));
         }
         O::Valued(W::SignWith, value) => options.sign_with = Some(file(word, value, environment)?),
         O::Stats(value) => options.stats = Some(stats(value.as_ref(), environment)?),

@@ -164,7 +164,6 @@ fn unused(word: OptionWord, rows: &[OptionRow]) -> Result<(), Failure> {
     let spelling = word.spelling();
     match row.map(|row| row.support) {
         Some(Support::NoEffect) => Ok(()),
-        Some(Support::NotYet(instead)) => Err(table::not_built_yet(spelling, instead).into()),
         Some(Support::Never(because)) => {
             Err(table::statement_not_supported(spelling, because).into())
         }
