@@ -5,6 +5,9 @@ use std::io;
 /// The nice value of low-priority threads: the lowest priority.
 const NICEST: i32 = 19;
 
+/// The nice value of threads that give way to others, but get a quarter of a core that another thread wants too.
+const GIVES_WAY: i32 = 5;
+
 /// `IOPRIO_CLASS_IDLE` in the class bits: served only if there are no other requests.
 const IDLE_CLASS: libc::c_long = 3 << 13;
 
@@ -19,14 +22,30 @@ const WHO_THREAD: libc::c_long = 1;
 /// # Errors
 /// If the kernel refuses one of them; the other stays in effect.
 pub fn lower_priority() -> io::Result<()> {
-    #[expect(unsafe_code, reason = "std does not set the weight of threads")]
-    // SAFETY: two numbers; on Linux 0 is the calling thread.
-    let nice = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICEST) };
-    let nice = outcome(nice.into());
+    let nice = be_nice(NICEST);
     #[expect(unsafe_code, reason = "libc has no function for it")]
     // SAFETY: three numbers, as the call takes them.
     let idle = unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_THREAD, 0_i64, IDLE_CLASS) };
     nice.and(outcome(idle))
+}
+
+/// Lets other threads have a core first that both want: of the calling thread, and of threads that it starts later. This
+/// cannot be undone, so call it on a thread that ends with the work.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn give_way() -> io::Result<()> {
+    #[expect(unsafe_code, reason = "std does not read the weight of threads")]
+    // SAFETY: two numbers; on Linux 0 is the calling thread.
+    let now = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+    be_nice(now.max(GIVES_WAY))
+}
+
+fn be_nice(value: i32) -> io::Result<()> {
+    #[expect(unsafe_code, reason = "std does not set the weight of threads")]
+    // SAFETY: two numbers; on Linux 0 is the calling thread.
+    let nice = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, value) };
+    outcome(nice.into())
 }
 
 fn outcome(returned: libc::c_long) -> io::Result<()> {
@@ -62,6 +81,16 @@ mod tests {
         .unwrap();
         assert_eq!(own, (NICEST, 3));
         assert_eq!(started, (NICEST, 3));
+        let gave_way = std::thread::spawn(|| {
+            give_way().unwrap();
+            let first = standing();
+            lower_priority().unwrap();
+            give_way().unwrap();
+            (first, standing().0)
+        });
+        let (gave_way, lowest) = gave_way.join().unwrap();
+        assert_eq!(gave_way, (before.0.max(GIVES_WAY), before.1));
+        assert_eq!(lowest, NICEST);
         assert_eq!(standing(), before);
     }
 }

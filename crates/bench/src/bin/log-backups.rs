@@ -29,8 +29,8 @@ use windlass_engine::{
     OpenDatabase, RecoveryModel,
 };
 use windlass_pipeline::{
-    BackupKind, BackupReport, BackupRequest, MediaSet, OnDamage, Overwrite, ReadKeys, ReadRequest,
-    Tuning, Unobserved, backup, restore,
+    BackupKind, BackupReport, BackupRequest, Goal, MediaSet, OnDamage, Overwrite, ReadKeys,
+    ReadRequest, Tuning, Unobserved, backup, restore,
 };
 use windlass_source::engine::{
     EngineLogSnapshot, EngineLogTarget, EngineRestoreRequest, EngineSnapshot, EngineTarget,
@@ -96,13 +96,15 @@ fn create(folder: &Path, options: &Options) -> anyhow::Result<Arc<Database>> {
 }
 
 fn back_up(
-    (device, compression): (DeviceAddress, Compression),
+    (device, variant): (DeviceAddress, Variant),
     kind: BackupKind,
     snapshot: Box<dyn Snapshot>,
 ) -> anyhow::Result<BackupReport> {
-    let mut request = BackupRequest::new(vec![device], compression);
+    let mut request = BackupRequest::new(vec![device], variant.compression);
     request.media.overwrite = Overwrite::Format;
     request.media.skip_checks = true;
+    request.tuning.goal = variant.goal;
+    request.tuning.threads = variant.threads;
     Ok(backup(
         &BackupRequest { kind, ..request },
         snapshot,
@@ -113,13 +115,14 @@ fn back_up(
 fn begin_chain(database: &Arc<Database>, folder: &Path) -> anyhow::Result<BackupReport> {
     let snapshot = EngineSnapshot::open(database, BackupMode::Full)?;
     let device = DeviceAddress::disk(folder.join("full.bak"));
-    let how = (device, Compression::ZSTD_LOW);
+    let how = (device, VARIANTS[0]);
     back_up(how, BackupKind::Full, Box::new(snapshot))
 }
 
 fn back_up_log(database: &Arc<Database>, path: &Path) -> anyhow::Result<BackupReport> {
     let snapshot = EngineLogSnapshot::open(database, true)?;
-    let how = (DeviceAddress::disk(path.to_owned()), Compression::ZSTD_LOW);
+    let device = DeviceAddress::disk(path.to_owned());
+    let how = (device, VARIANTS[0]);
     back_up(how, BackupKind::Log, Box::new(snapshot))
 }
 
@@ -129,23 +132,45 @@ struct Variant {
     name: &'static str,
     is_kept: bool,
     compression: Compression,
+    goal: Goal,
+    threads: Option<u32>,
 }
 
-const VARIANTS: [Variant; 3] = [
+const VARIANTS: [Variant; 5] = [
     Variant {
         name: "ZSTD LOW, to disk",
         is_kept: true,
         compression: Compression::ZSTD_LOW,
+        goal: Goal::Fast,
+        threads: None,
+    },
+    Variant {
+        name: "ZSTD LOW, to disk, gentle",
+        is_kept: true,
+        compression: Compression::ZSTD_LOW,
+        goal: Goal::Gentle,
+        threads: None,
+    },
+    Variant {
+        name: "ZSTD LOW, to disk, one thread",
+        is_kept: true,
+        compression: Compression::ZSTD_LOW,
+        goal: Goal::Fast,
+        threads: Some(1),
     },
     Variant {
         name: "uncompressed, to disk",
         is_kept: true,
         compression: Compression::NONE,
+        goal: Goal::Fast,
+        threads: None,
     },
     Variant {
         name: "ZSTD LOW, to NUL",
         is_kept: false,
         compression: Compression::ZSTD_LOW,
+        goal: Goal::Fast,
+        threads: None,
     },
 ];
 
@@ -245,7 +270,7 @@ fn pairs(
     };
     let one = || {
         let snapshot = EngineLogSnapshot::open(database, true)?;
-        let how = (device.clone(), variant.compression);
+        let how = (device.clone(), variant);
         back_up(how, BackupKind::Log, Box::new(snapshot))
     };
     let (mut beside, mut ratios, mut backups) = (Vec::new(), Vec::new(), 0_u32);

@@ -83,9 +83,8 @@ pub fn backup_undecided(
     snapshot: Box<dyn Snapshot>,
     observer: &dyn Observer,
 ) -> Result<(BackupReport, NewBase), Error> {
-    priority::run(request.tuning.goal, |priority| {
-        run(request, snapshot, observer, priority)
-    })
+    let of = (request.tuning.goal, Some(&request.kind));
+    priority::run(of, |priority| run(request, snapshot, observer, priority))
 }
 
 /// A finished backup that can become the differential base of its database. Dropping it changes

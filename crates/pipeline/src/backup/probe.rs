@@ -29,7 +29,7 @@ pub fn probe(
     snapshot: Box<dyn Snapshot>,
     observer: &dyn Observer,
 ) -> Result<ProbeReport, Error> {
-    priority::run(request.tuning.goal, |priority| {
+    priority::run((request.tuning.goal, None), |priority| {
         run(request, snapshot, observer, priority)
     })
 }
