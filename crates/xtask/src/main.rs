@@ -1,5 +1,5 @@
 //! The repository's own tasks: `cargo xtask test`, `tools`, `tidy`, `messages`, `options`, `supply`, `notices`, `dist`,
-//! `fuzz`, `bench`, `simulate`, `acceptance`, `mutants`.
+//! `docs`, `platforms`, `fuzz`, `bench`, `simulate`, `acceptance`, `mutants`.
 //!
 //! `test` is the complete continuous integration. The others are parts of it, or take too long for
 //! it.
@@ -13,11 +13,13 @@
 mod acceptance;
 mod clients;
 mod dist;
+mod docs;
 mod fuzz;
 mod messages;
 mod mutants;
 mod options;
 mod page;
+mod platforms;
 mod run;
 mod supply;
 mod tidy;
@@ -68,6 +70,14 @@ enum Task {
     },
     /// Makes what is handed out: archives, packages, the wheel, debug information, bill of materials, checksums.
     Dist(dist::Options),
+    /// Checks the links of all documents, and that the site's list of pages is complete.
+    Docs {
+        /// Also makes the site with mdbook, in target/book.
+        #[arg(long)]
+        build: bool,
+    },
+    /// Checks the crates without system calls for other systems, where Rust's standard library for them is installed.
+    Platforms,
     /// Runs each fuzz target for a while.
     Fuzz {
         /// Seconds for each target.
@@ -127,6 +137,8 @@ fn main() -> ExitCode {
         } => supply::notices::write_texts(&path),
         Task::Notices { check, .. } => supply::notices::write(check),
         Task::Dist(options) => dist::run(&options),
+        Task::Docs { build } => docs::check(build),
+        Task::Platforms => platforms::check(),
         Task::Fuzz { seconds, target } => fuzz::run(seconds, target.as_deref()),
         Task::Bench { database } => run::bench(database.as_deref()),
         Task::Simulate { seeds, first } => simulate(seeds, first),
@@ -165,6 +177,7 @@ fn test() -> Result<(), String> {
     tidy::check()?;
     messages::write(true)?;
     options::write(true)?;
+    docs::check(false)?;
     supply::check()?;
     run::step(
         "lints",

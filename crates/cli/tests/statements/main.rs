@@ -95,4 +95,5 @@ mod stale_stripe;
 mod streams;
 mod support;
 mod terminal;
+mod tutorials;
 mod unsupported;
