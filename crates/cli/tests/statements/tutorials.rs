@@ -90,10 +90,12 @@ fn run(steps: &[Step], folder: &Path) -> Vec<Vec<String>> {
     let program = Path::new(env!("CARGO_BIN_EXE_windlass"));
     let programs = program.parent().expect("a folder").display();
     let path = std::env::var("PATH").unwrap_or_default();
-    let mut script = String::from("exec 2>&1\n");
+    let mark_end = format!("printf '%s\\n' '{END}'");
+    let mut lines = vec!["exec 2>&1"];
     for step in steps {
-        script += &format!("{}\nprintf '%s\\n' '{END}'\n", step.command);
+        lines.extend([step.command.as_str(), &mark_end]);
     }
+    let script = lines.join("\n");
     let output = Command::new("bash")
         .args(["-c", &script])
         .current_dir(folder)
