@@ -11,8 +11,10 @@
 //! - [`page`]: pages, extents, their numbers and those of files, the checksums of SQLite's pages.
 //! - [`mod@checksum`]: the one checksum of Windlass's formats, and the digest that finds changed
 //!   extents.
+//! - [`pattern`]: names that match a pattern with stars.
 //! - [`mod@range`]: the numbers that options take.
 //! - [`rate`]: a limit on bytes per second.
+//! - [`similar`]: the known word that a mistyped one is near to.
 //! - [`size`]: bytes, rates and durations in human-readable form.
 //! - [`mod@panic`]: panics of threads as errors.
 //! - [`mod@word`]: the words that options take as values.
@@ -28,8 +30,10 @@ pub mod message;
 mod moment;
 pub mod page;
 pub mod panic;
+pub mod pattern;
 pub mod range;
 pub mod rate;
+pub mod similar;
 pub mod size;
 pub mod visible;
 pub mod word;
@@ -39,7 +43,8 @@ pub use guid::Guid;
 pub use lsn::Lsn;
 pub use message::{Message, Severity};
 pub use moment::{
-    Moment, MomentError, local_now, local_of_unix_ms, time_of_text, time_text, unix_ms_of_local,
+    Moment, MomentError, json_time, local_now, local_of_unix_ms, time_of_text, time_text,
+    unix_ms_of_local,
 };
 pub use page::{EXTENT_BYTES, ExtentNumber, FileId, FilePage, PAGE_BYTES, PageNumber};
 pub use visible::visible;

@@ -250,9 +250,36 @@ fn zone_of_file(path: &Path) -> Option<TimeZone> {
     TimeZone::tzif("", &std::fs::read(path).ok()?).ok()
 }
 
+/// A date and time of a text for people, `YYYY-MM-DD hh:mm:ss`, as JSON has it: `YYYY-MM-DDThh:mm:ss.mmm`. Another text
+/// stays as it is.
+pub fn json_time(text: &str) -> String {
+    const SECONDS: usize = "YYYY-MM-DD hh:mm:ss".len();
+    let is_time = text.as_bytes().get(10) == Some(&b' ') && text.len() >= SECONDS;
+    if !is_time {
+        return text.to_owned();
+    }
+    let with_mark = text.replacen(' ', "T", 1);
+    match with_mark.len() {
+        SECONDS => with_mark + ".000",
+        _ => with_mark,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_for_people_becomes_one_for_programs() {
+        for (text, json) in [
+            ("2026-11-25 20:16:26", "2026-11-25T20:16:26.000"),
+            ("2026-11-25 20:16:26.123", "2026-11-25T20:16:26.123"),
+            ("never", "never"),
+            ("", ""),
+        ] {
+            assert_eq!(json_time(text), json);
+        }
+    }
 
     #[test]
     fn stored_form_round_trips() {

@@ -15,6 +15,20 @@ pub struct BackupDevice {
 }
 
 impl Catalog {
+    /// The names of all logical devices.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn backup_device_names(&self) -> Result<Vec<String>, Error> {
+        let doing = "listing logical devices";
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT name FROM own_backup_device ORDER BY name")
+            .doing(doing)?;
+        let names = statement.query_map([], |row| row.get(0)).doing(doing)?;
+        names.collect::<Result<_, _>>().doing(doing)
+    }
+
     /// The device of that name, case-insensitively.
     ///
     /// # Errors

@@ -3,12 +3,15 @@
 mod adapting;
 mod demo;
 mod follow;
+mod help;
 mod import_export;
 mod inspect;
 mod install;
 mod keys;
+mod layout;
 mod locking;
 mod log;
+mod many;
 mod measuring;
 mod point;
 mod repack;
@@ -34,12 +37,15 @@ pub(crate) use adapting::Threads;
 use adapting::word;
 pub(crate) use demo::{DemoArguments, DemoWriterArguments};
 pub(crate) use follow::FollowArguments;
+pub(crate) use help::{EXAMPLES, GROUPS, command, reflowed, without_examples};
 pub(crate) use import_export::{ExportArguments, ImportArguments};
 pub(crate) use inspect::{FilesArguments, HeaderArguments, LabelArguments};
 pub(crate) use install::InstallArguments;
 pub(crate) use keys::{KeyArguments, RekeyArguments, SigningKeyArguments};
+pub(crate) use layout::{LayoutArguments, Output};
 pub(crate) use locking::LockingArguments;
 pub(crate) use log::LogArguments;
+pub(crate) use many::ManyArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
 pub(crate) use point::{Point, parse_point};
 pub(crate) use repack::{RepackArguments, UnpackArguments};
@@ -50,7 +56,7 @@ pub(crate) use time::number_and_unit;
 pub(crate) use tuning::TuningArguments;
 pub(crate) use written::WrittenArguments;
 
-const EXAMPLES: &str = "\
+const FIRST_EXAMPLES: &str = "\
 Examples:
   windlass backup app.db --to app.bak
   windlass backup app.db --to 1.bak --to 2.bak --compress zstd:high --checksum
@@ -68,7 +74,7 @@ something failed, 2 for an invalid command line.";
 
 /// SQL Server's BACKUP and RESTORE for SQLite databases: online, striped, compressed, checksummed.
 #[derive(Debug, Parser)]
-#[command(name = "windlass", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "windlass", version, after_help = FIRST_EXAMPLES, max_term_width = 100)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -77,6 +83,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Common {
     /// Instance directory: registered databases, backup history, differential bases. Created if
     /// missing. Without one, nothing is recorded
@@ -174,8 +181,11 @@ instance, else the newest one on the target media, else the one on --base.";
 #[derive(Debug, Args)]
 #[command(after_help = BACKUP_NOTES)]
 pub(crate) struct BackupArguments {
-    /// SQLite file, or the name of a database registered with the instance
-    pub(crate) database: String,
+    /// SQLite file, or the name of a database registered with the instance; with --all, a folder
+    #[arg(required_unless_present = "all")]
+    pub(crate) database: Option<String>,
+    #[command(flatten)]
+    pub(crate) many: ManyArguments,
     /// Backup file, or s3://host:port/bucket/key; repeat for a striped backup. NUL discards the data
     #[arg(long, required_unless_present_any = ["no_write", "no_compress_write"], value_name = "FILE")]
     pub(crate) to: Vec<String>,
@@ -241,6 +251,7 @@ pub(crate) struct BackupArguments {
 
 /// Reporting of a run.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "What is printed")]
 pub(crate) struct RunArguments {
     /// Report progress every N percent, with SQL Server's messages
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10")]
@@ -408,6 +419,16 @@ fn parse_size(text: &str) -> Result<i64, String> {
         .ok_or_else(|| format!("'{text}' is not a size, such as 65536, 64K or 4M"))
 }
 
+/// A size whose number without a unit counts MB: nobody wants a database of some bytes.
+fn parse_size_in_mb(text: &str) -> Result<i64, String> {
+    let is_bare = !text.is_empty() && text.chars().all(|digit| digit.is_ascii_digit());
+    let size = match is_bare {
+        true => parse_size(&format!("{text}M")),
+        false => parse_size(text),
+    };
+    size.map_err(|_| format!("'{text}' is not a size, such as 20 (MB), 512K or 1G"))
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -432,5 +453,10 @@ mod tests {
         assert!(parse_drive("d=").is_err());
         assert_eq!(parse_size("64K"), Ok(65536));
         assert!(parse_size("lots").is_err());
+        assert_eq!(parse_size_in_mb("20"), Ok(20 << 20));
+        assert_eq!(parse_size_in_mb("20M"), Ok(20 << 20));
+        assert_eq!(parse_size_in_mb("64K"), Ok(64 << 10));
+        assert!(parse_size_in_mb("lots").unwrap_err().contains("lots"));
+        assert!(parse_size_in_mb("").is_err());
     }
 }

@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | [`args`] | parsing of the command line |
+//! | `complete` | completions for shells |
 //! | `command/` | one file per command: turns its arguments into options and runs the operation |
 //! | `output/` | tables, JSON, progress |
 //! | `operate/` | commands for operators: history, retention, configuration, metrics, checks |
@@ -17,6 +18,7 @@
 mod args;
 mod cancel;
 mod command;
+mod complete;
 mod demo;
 mod logging;
 mod operate;
@@ -27,7 +29,7 @@ mod url;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, FromArgMatches as _};
 use windlass_base::message::table;
 use windlass_base::visible;
 
@@ -39,6 +41,9 @@ use operate::settings::Settings;
 const UNKNOWN: u8 = 3;
 
 fn main() -> ExitCode {
+    if complete::answer() {
+        return ExitCode::SUCCESS;
+    }
     // A sandbox that forbids it has other ways to prevent core files.
     let _kept = windlass_io::secret::keep_memory();
     // SQL Backup's own spelling has one dash, which would be parsed as single letters.
@@ -50,7 +55,11 @@ fn main() -> ExitCode {
         }
     });
     let written: Vec<OsString> = written.collect();
-    let (outcome, is_check) = match Arguments::command().try_get_matches_from(&written) {
+    // Before it is known what the command line says, its errors have to be objects.
+    if written.iter().any(|word| word == "--json") {
+        output::speak_json();
+    }
+    let (outcome, is_check) = match args::command().try_get_matches_from(&written) {
         Ok(matches) => {
             let is_check = matches.subcommand_name() == Some("check");
             (run(&matches), is_check)
@@ -64,8 +73,8 @@ fn main() -> ExitCode {
     let outcome = match output::finish() {
         Ok(()) => outcome,
         Err(error) => {
-            output::message_line(&format!(
-                "error: standard output: {error}; the output is incomplete"
+            output::error_line(&format!(
+                "standard output: {error}; the output is incomplete"
             ));
             match outcome {
                 Outcome::Misused | Outcome::Checked(1..) => outcome,
@@ -85,11 +94,16 @@ fn visibly(written: &[OsString]) -> Option<clap::Error> {
     let words = written
         .iter()
         .map(|word| visible(&word.to_string_lossy()).into_owned());
-    Arguments::command().try_get_matches_from(words).err()
+    args::command().try_get_matches_from(words).err()
 }
 
 /// Prints help, the version, or the error in the command line.
 fn reported(error: &clap::Error) -> Outcome {
+    if error.use_stderr() && output::speaks_json() {
+        let text = error.render().to_string();
+        output::error_line(text.trim_start_matches("error: "));
+        return Outcome::Misused;
+    }
     let printed = error.print();
     if error.use_stderr() {
         // A failure to print could not be reported.
@@ -111,7 +125,7 @@ fn configured(matches: &ArgMatches) -> Result<(Common, Settings), String> {
 fn run(matches: &ArgMatches) -> Outcome {
     if let Some(url) = url::misplaced(matches) {
         let refusal = table::url_instead_of_file(windlass_instance::shown(&url));
-        output::message_line(&format!("error: {}", refusal.text));
+        output::error_line(&refusal.text);
         return Outcome::Misused;
     }
     let command = match Arguments::from_arg_matches(matches) {
@@ -121,13 +135,16 @@ fn run(matches: &ArgMatches) -> Outcome {
     let (common, settings) = match configured(matches) {
         Ok(configured) => configured,
         Err(error) => {
-            output::message_line(&format!("error: {error}"));
+            output::error_line(&error);
             return Outcome::Misused;
         }
     };
+    if common.json {
+        output::speak_json();
+    }
     let is_server = matches!(command, Command::Serve(_));
     if let Err(error) = settings.begin_log(is_server) {
-        output::message_line(&format!("error: {error}"));
+        output::error_line(&error.to_string());
         return Outcome::Misused;
     }
     let name = matches.subcommand_name().unwrap_or_default().to_owned();

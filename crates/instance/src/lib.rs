@@ -53,6 +53,7 @@ mod layout;
 pub mod login;
 pub mod message_of;
 mod names;
+mod near;
 pub mod operation;
 mod outcome;
 pub mod overview;

@@ -19,7 +19,10 @@ pub struct ReadError {
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
     /// The first block is not an MTF media header (3242; 3241 when more is known about the device).
-    #[error("not Microsoft Tape Format: the media begin with {found:02X?}")]
+    #[error(
+        "this is no backup, of Windlass or of SQL Server: {}",
+        beginning(found)
+    )]
     NotMtf {
         /// The first four bytes, or fewer if the file is shorter.
         found: Vec<u8>,
@@ -156,5 +159,17 @@ impl MediaError {
             Self::IncompleteSet { reason, .. } => reason.is_truncation(),
             _ => false,
         }
+    }
+}
+
+/// What a file that is no backup begins with.
+fn beginning(found: &[u8]) -> String {
+    if found == b"SQLi" {
+        return "it begins as SQLite databases do".to_owned();
+    }
+    let shown = |byte: &u8| byte.is_ascii_graphic().then(|| char::from(*byte));
+    match found.iter().map(shown).collect::<Option<String>>() {
+        Some(text) => format!("it begins with '{text}'"),
+        None => format!("it begins with {found:02X?}"),
     }
 }

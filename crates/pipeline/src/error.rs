@@ -116,7 +116,12 @@ pub enum Error {
     VolumeEmpty { device: String },
     /// Fewer devices were named than the media set has families.
     #[error("the media set has {expected} families, but {provided} were named")]
-    FamiliesMissing { expected: usize, provided: usize },
+    FamiliesMissing {
+        expected: usize,
+        provided: usize,
+        /// Which families the named devices have, if they were read.
+        named: Vec<(String, u16)>,
+    },
     /// The media on a device belong to a set of another size.
     #[error(
         "'{device}' belongs to a media set of {found} families, but {expected} devices were named"

@@ -196,10 +196,18 @@ impl MediaSet {
         let first = set.families.first().ok_or(Error::FamiliesMissing {
             expected: 1,
             provided: 0,
+            named: Vec::new(),
         })?;
         let (expected, provided) = (usize::from(first.header.family_count), set.families.len());
         if provided < expected {
-            let missing = Error::FamiliesMissing { expected, provided };
+            let families = set.families.iter();
+            let missing = Error::FamiliesMissing {
+                expected,
+                provided,
+                named: families
+                    .map(|family| (family.device.to_string(), family.number()))
+                    .collect(),
+            };
             return Err(half_named::explained(devices, missing));
         }
         Ok(set)

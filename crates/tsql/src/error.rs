@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_base::similar::did_you_mean;
 
 use crate::keyword;
 use crate::span::Span;
@@ -70,7 +71,11 @@ impl ParseError {
         if keyword::is_reserved(found) {
             Self::new(span, table::syntax_near_keyword(shown))
         } else {
-            Self::new(span, table::syntax_near(shown))
+            let error = Self::new(span, table::syntax_near(shown));
+            Self {
+                hint: did_you_mean(found, WORDS.iter().copied()),
+                ..error
+            }
         }
     }
 
@@ -91,8 +96,17 @@ impl ParseError {
     }
 
     /// 155: a word after `WITH` that `statement` does not have.
-    pub(crate) fn unknown_option(span: Span, option: &str, statement: &str) -> Self {
-        Self::new(span, table::unknown_option(shortened(option), statement))
+    pub(crate) fn unknown_option<'a>(
+        span: Span,
+        option: &str,
+        statement: &str,
+        known: impl Iterator<Item = &'a str>,
+    ) -> Self {
+        let error = Self::new(span, table::unknown_option(shortened(option), statement));
+        Self {
+            hint: did_you_mean(option, known),
+            ..error
+        }
     }
 
     /// The same error without the token that it names, if that may be a password or a key: a string in a batch with
@@ -112,6 +126,7 @@ impl ParseError {
                 _ => return self,
             };
             (self.number, self.text) = (message.number, message.text);
+            self.hint = None;
         }
         self
     }
@@ -123,6 +138,21 @@ impl ParseError {
         Self::new(span, message).with_hint(hint)
     }
 }
+
+/// The words of BACKUP and RESTORE that stand where only they can.
+const WORDS: &[&str] = &[
+    "ALGORITHM",
+    "DATABASE",
+    "DISK",
+    "FILELISTONLY",
+    "FROM",
+    "HEADERONLY",
+    "LABELONLY",
+    "LEVEL",
+    "MIRROR",
+    "VERIFYONLY",
+    "WITH",
+];
 
 /// What an error shows in place of a password.
 const HIDDEN: &str = "***";

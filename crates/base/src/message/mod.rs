@@ -65,6 +65,15 @@ impl Message {
         self
     }
 
+    /// The same message with advice behind its text, in whole sentences.
+    #[must_use]
+    pub fn with_advice(mut self, advice: Option<impl fmt::Display>) -> Self {
+        if let Some(advice) = advice {
+            self.text = format!("{} {advice}", self.text);
+        }
+        self
+    }
+
     /// The text for display. Only the output of `PRINT` has several lines: elsewhere a line end
     /// comes from a name, and could forge a message.
     pub fn visible_text(&self) -> Cow<'_, str> {

@@ -512,6 +512,11 @@ messages! {
     50331, 16, sql_server_option_refused(option, database), "{option} has no meaning for '{database}', whose files are SQL Server's.";
     50332, 16, sql_server_files_are_final(database), "This backup of '{database}' has the files of an offline database as they were: no other backup can be restored over it. Omit NORECOVERY, STANDBY and STOPAT.";
     50333, 16, sql_server_files_need_place(file), "Nothing says where file '{file}' goes, and paths in a backup are not used for files of SQL Server. Name it with MOVE; on the command line, --to FOLDER is another way.";
+    50334, 10, database_file_empty(file), "'{file}' is empty: for SQLite, a database without tables. If there should be data in it, this is the wrong file, or its content is lost.";
+    50335, 16, target_needs_replace(file), "There is a file '{file}'. Use --replace to overwrite it, or another target with --to FILE; --database NAME restores a registered database over its own files.";
+    50336, 16, command_failed(reason), "{reason}";
+    50337, 16, no_database_matches(place), "Nothing is backed up: {place} has no database that --only and --except leave.";
+    50338, 10, all_backed_up(done, failed, skipped), "{done} databases were backed up, {failed} failed, {skipped} were left out.";
     50350, 16, credential_not_usable(name, why), "The credential '{name}' is not accepted: {why}.";
     50351, 16, credential_of_other_url(name, url), "The credential '{name}' is for URLs below its name, and is not used for '{url}': the store there would get requests signed with a key that is not its own.";
     50352, 16, credential_not_opened(name, why), "The secret of the credential '{name}' cannot be opened: {why}. Set it again: ALTER CREDENTIAL.";
@@ -628,7 +633,7 @@ texts! {
     checkpoint_of_sqlite_file(), "CHECKPOINT of a SQLite file is not supported. PRAGMA wal_checkpoint runs a checkpoint of the current database; backups never need one.";
     create_without_filename(), "CREATE DATABASE without FILENAME is not supported. Specify the files with ON (NAME = x, FILENAME = '...'), or use an instance directory.";
     database_snapshot_not_supported(), "AS SNAPSHOT OF is not supported. Back the database up WITH COPY_ONLY and restore it under another name.";
-    dbcc_not_supported(), "This DBCC command is not supported. DBCC CHECKDB checks a database for damage; DBCC SQLPERF (LOGSPACE) shows the space of logs.";
+    dbcc_not_supported(), "This DBCC command is not supported. DBCC CHECKDB checks a database for damage; DBCC SQLPERF (LOGSPACE) shows the space of logs; VACUUM gives the space of deleted rows back to the file system.";
     device_argument_not_supported(argument), "{argument} of sp_addumpdevice is not supported. It is obsolete in SQL Server; omit it.";
     file_backup_not_supported(), "A backup of single files or filegroups is not supported. A SQLite database is one file; omit FILE and FILEGROUP.";
     filegroup_not_supported(), "A filegroup other than PRIMARY is not supported. All data files share all pages.";

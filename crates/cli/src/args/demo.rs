@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::parse_size;
+use super::parse_size_in_mb;
 
 /// `windlass demo`
 #[derive(Debug, Args)]
@@ -14,8 +14,8 @@ pub(crate) struct DemoArguments {
     /// Working folder; removed afterwards
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// Size of the generated database
-    #[arg(long, value_name = "BYTES", default_value = "100M", value_parser = parse_size)]
+    /// Size of the generated database: 20 and 20M are 20 MB, 1G is one GB
+    #[arg(long, value_name = "MB", default_value = "100", value_parser = parse_size_in_mb)]
     pub(crate) size: i64,
 }
 

@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use super::LayoutArguments;
+
 /// `windlass header`
 #[derive(Debug, Args)]
 pub(crate) struct HeaderArguments {
@@ -11,9 +13,11 @@ pub(crate) struct HeaderArguments {
     /// Position of the only backup set to show
     #[arg(long, visible_alias = "file", value_name = "N")]
     pub(crate) set: Option<u16>,
-    /// Print a wide table instead of one line per column
-    #[arg(long)]
+    /// As -o wide
+    #[arg(long, conflicts_with = "output")]
     pub(crate) table: bool,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArguments,
 }
 
 /// `windlass files`
@@ -25,9 +29,11 @@ pub(crate) struct FilesArguments {
     /// Position of the backup set
     #[arg(long, visible_alias = "file", value_name = "N", default_value_t = 1)]
     pub(crate) set: u16,
-    /// Print a wide table instead of one line per column
-    #[arg(long)]
+    /// As -o wide
+    #[arg(long, conflicts_with = "output")]
     pub(crate) table: bool,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArguments,
 }
 
 /// `windlass label`
@@ -35,7 +41,9 @@ pub(crate) struct FilesArguments {
 pub(crate) struct LabelArguments {
     /// Backup file
     pub(crate) media: String,
-    /// Print a wide table instead of one line per column
-    #[arg(long)]
+    /// As -o wide
+    #[arg(long, conflicts_with = "output")]
     pub(crate) table: bool,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArguments,
 }

@@ -6,6 +6,7 @@ use clap::Args;
 
 /// Keys for encrypted sets. With any of them, an unencrypted set is refused.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Keys of encrypted sets")]
 pub(crate) struct KeyArguments {
     /// Private key (PKCS#8, PEM or DER) of a certificate the set is encrypted for
     #[arg(long, value_name = "FILE")]

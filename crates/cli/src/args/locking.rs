@@ -8,6 +8,7 @@ use windlass_instance::operation::CopyChoice;
 
 /// How to treat other users of the database.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Other users of the database")]
 pub(crate) struct LockingArguments {
     /// How long to wait for locks of other programs, in seconds; may be fractional [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]

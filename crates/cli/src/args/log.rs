@@ -6,6 +6,7 @@ use clap::Args;
 
 /// Which log is backed up, and what becomes of it.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Log backups")]
 pub(crate) struct LogArguments {
     /// Back up only the log since the last log backup, of a database with the recovery model FULL
     #[arg(long, conflicts_with_all = ["differential", "as_is", "integrity", "no_write", "no_compress_write"])]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{parse_move, parse_variable};
+use super::{LayoutArguments, parse_move, parse_variable};
 
 const SQL_NOTES: &str = "\
 A batch ends with GO on a line of its own. At the prompt, :quit exits and :reset discards the input.
@@ -80,7 +80,9 @@ pub(crate) struct SqlArguments {
     /// Stop at the first error
     #[arg(short = 'b', long)]
     pub(crate) stop_on_error: bool,
-    /// Print one line per column instead of a table
-    #[arg(long)]
+    /// As -o vertical
+    #[arg(long, conflicts_with = "output")]
     pub(crate) vertical: bool,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArguments,
 }

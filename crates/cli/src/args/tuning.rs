@@ -7,6 +7,7 @@ use super::{Threads, parse_size};
 
 /// Values that the plan chooses unless they are given.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Speed")]
 pub(crate) struct TuningArguments {
     /// Number of transfers in flight
     #[arg(long, value_name = "N")]

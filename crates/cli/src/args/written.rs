@@ -9,6 +9,7 @@ use super::parse_size;
 
 /// How media are written, by backup and repack.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Media")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
 pub(crate) struct WrittenArguments {
     /// Second, third or fourth copy; give each mirror as many files as there are --to

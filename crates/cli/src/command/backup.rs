@@ -5,6 +5,7 @@ use windlass_codec::Compression;
 use windlass_crypt::Recipient;
 use windlass_instance::operation::{BackupOptions, CompressionChoice, LogChoice, MissingBase};
 use windlass_instance::tsql::print;
+use windlass_instance::{Failure, Session, Sink};
 use windlass_pipeline::{OnDamage, Overwrite, Probe};
 
 use super::{
@@ -26,7 +27,11 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     let Some(mut session) = session_for(arguments.run.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };
-    let Some(name) = database_name(&mut session, &arguments.database, &mut console) else {
+    if arguments.many.all {
+        return super::backup_all::run(arguments, common, session, &mut console);
+    }
+    let database = arguments.database.as_deref().unwrap_or_default();
+    let Some(name) = database_name(&mut session, database, &mut console) else {
         return Outcome::Failed;
     };
     let mut options = options(arguments, common);
@@ -41,19 +46,25 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
         Ok(recipients) => options.recipients = recipients,
         Err(message) => return refused(message, &mut console),
     }
+    let result = back_up(&mut session, &name, &options, &mut console);
+    ended(result, &mut console)
+}
+
+/// Backs up a database, here or by the program that has it open.
+pub(super) fn back_up(
+    session: &mut Session,
+    name: &str,
+    options: &BackupOptions,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
     let has_keys = !options.recipients.is_empty();
-    if !engine_elsewhere(&mut session, &name, has_keys, "windlass backup") {
-        return Outcome::Failed;
+    if !engine_elsewhere(session, name, has_keys, "windlass backup") {
+        return Err(Failure::from(Vec::new()));
     }
     if session.is_elsewhere() {
-        let statement = print::backup(&name, &options);
-        return ended(
-            run_served(&mut session, &statement, &mut console),
-            &mut console,
-        );
+        return run_served(session, &print::backup(name, options), sink);
     }
-    let result = session.backup(&name, &options, &mut console);
-    ended(result, &mut console)
+    session.backup(name, options, sink).map(drop)
 }
 
 /// The options on the command line, except the recipients, whose files are not read.

@@ -8,7 +8,7 @@ use windlass_tune::experiment::{self, CheckpointConditions, Conditions, Experime
 use super::Outcome;
 use super::measuring::{announce, check_files, publish, subject};
 use crate::args::{BenchArguments, BenchCommand, BenchRun, Common};
-use crate::output::message_line;
+use crate::output::error_line;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &BenchArguments, common: &Common) -> Outcome {
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &BenchArguments, common: &Common) -> Outcome {
     match measured {
         Ok(measurements) => publish(&measurements, &run.files, common),
         Err(error) => {
-            message_line(&format!("error: {error}"));
+            error_line(&error.to_string());
             Outcome::Failed
         }
     }
@@ -77,7 +77,7 @@ fn checkpoint(command: &BenchCommand, common: &Common) -> Outcome {
     match experiment::run_checkpoint(&conditions, &cancel, &announce(common)) {
         Ok(measurements) => publish(&measurements, files, common),
         Err(error) => {
-            message_line(&format!("error: {error}"));
+            error_line(&error.to_string());
             Outcome::Failed
         }
     }

@@ -10,7 +10,7 @@ use windlass_sqlserver::{
 
 use super::{Outcome, ended, existing_session, misused};
 use crate::args::{Common, ExtractArguments, ExtractFormat};
-use crate::output::{Console, Layout, Table, message_line, result_line};
+use crate::output::{Console, Layout, Table, error_line, message_line, result_line};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ExtractArguments, common: &Common) -> Outcome {
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &ExtractArguments, common: &Common) -> Outcome {
         tables(arguments, common)
     };
     result.unwrap_or_else(|error| {
-        message_line(&format!("error: {error}"));
+        error_line(&error.to_string());
         Outcome::Failed
     })
 }

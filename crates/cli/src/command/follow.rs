@@ -9,7 +9,7 @@ use windlass_instance::operation::{FollowOptions, FollowStatus, Listed, spooled}
 
 use super::{Outcome, misused, reported, session};
 use crate::args::{Common, FollowArguments};
-use crate::output::{Console, Layout, message_line, result_json, result_line};
+use crate::output::{Console, Layout, error_line, message_line, result_json, result_line};
 
 /// Status lines are no closer than this, unless something went wrong.
 const BETWEEN_LINES: Duration = Duration::from_secs(1);
@@ -78,9 +78,7 @@ impl Lines {
             ));
         }
         if let Some(error) = &status.last_error {
-            message_line(&format!(
-                "error: {error}; nothing is captured until that is over"
-            ));
+            error_line(&format!("{error}; nothing is captured until that is over"));
         }
         self.printed = Some(status.clone());
     }

@@ -5,10 +5,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Parser as _;
+use serde_json::json;
 
 use super::{Outcome, misused};
 use crate::args::{Arguments, Command, Common, InstallArguments, Patience};
-use crate::output::{message_line, result_line};
+use crate::output::{error_line, result_json, result_line};
 
 /// Time for what remains after `--patience`: cancelled requests take back their files, and databases close.
 const SECONDS_TO_CLOSE: u32 = 300;
@@ -31,16 +32,16 @@ pub(crate) fn run(arguments: &InstallArguments, common: &Common) -> Outcome {
     let Some(instance) = &common.instance else {
         return misused("install needs --instance DIR: the folder of the instance to serve");
     };
-    match install(arguments, instance) {
+    match install(arguments, instance, common.json) {
         Ok(()) => Outcome::Succeeded,
         Err(error) => {
-            message_line(&format!("error: {error}"));
+            error_line(&error);
             Outcome::Failed
         }
     }
 }
 
-fn install(arguments: &InstallArguments, instance: &Path) -> Result<(), String> {
+fn install(arguments: &InstallArguments, instance: &Path, is_json: bool) -> Result<(), String> {
     let absolute = |path: &Path| {
         windlass_instance::absolute(path).map_err(|error| format!("{}: {error}", path.display()))
     };
@@ -67,6 +68,10 @@ fn install(arguments: &InstallArguments, instance: &Path) -> Result<(), String> 
     }
     .text()?;
     if arguments.to == Path::new("-") {
+        if is_json {
+            result_json(&json!({ "unit": unit }).to_string());
+            return Ok(());
+        }
         for line in unit.lines() {
             result_line(line);
         }
@@ -75,18 +80,24 @@ fn install(arguments: &InstallArguments, instance: &Path) -> Result<(), String> 
     keep(&arguments.to, &unit, arguments.replace)
         .map_err(|error| format!("{}: {error}", arguments.to.display()))?;
     let name = arguments.to.file_name().unwrap_or_default().display();
-    result_line(&format!("{}: written", arguments.to.display()));
-    result_line("next:");
     let (user, instance) = (&arguments.user, instance.display());
-    result_line(&format!(
-        "  id {user} || useradd --system --home-dir '{instance}' --shell /usr/sbin/nologin {user}"
-    ));
-    result_line(&format!(
-        "  mkdir -p '{instance}' && chown -R {user}: '{instance}'"
-    ));
-    result_line(&format!(
-        "  systemctl daemon-reload && systemctl enable --now {name}"
-    ));
+    let next = [
+        format!(
+            "id {user} || useradd --system --home-dir '{instance}' --shell /usr/sbin/nologin {user}"
+        ),
+        format!("mkdir -p '{instance}' && chown -R {user}: '{instance}'"),
+        format!("systemctl daemon-reload && systemctl enable --now {name}"),
+    ];
+    let written = arguments.to.display().to_string();
+    if is_json {
+        result_json(&json!({ "written": written, "next": next }).to_string());
+        return Ok(());
+    }
+    result_line(&format!("{written}: written"));
+    result_line("next:");
+    for command in next {
+        result_line(&format!("  {command}"));
+    }
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use windlass_tune::{Database, Outcome as Measurements};
 
 use super::{Outcome, absolute, database_name, misused, reported, session};
 use crate::args::{Common, ResultFiles};
-use crate::output::{Console, Layout, message_line, result_json, result_text};
+use crate::output::{Console, Layout, error_line, message_line, result_json, result_text};
 
 /// A measured database, and the flag set by Ctrl-C.
 pub(super) struct Subject {
@@ -48,7 +48,7 @@ pub(super) fn subject(written: &str, common: &Common) -> Option<Subject> {
             _session: session,
         }),
         Err(error) => {
-            message_line(&format!("error: {error}"));
+            error_line(&error.to_string());
             None
         }
     }
@@ -94,10 +94,7 @@ pub(super) fn publish(
     let mut outcome = Outcome::Succeeded;
     let mut write = |path: &Path, content: String| {
         if let Err(error) = output::write(path, content.as_bytes(), output::MODE_PUBLIC) {
-            message_line(&format!(
-                "error: cannot write '{}': {error}",
-                path.display()
-            ));
+            error_line(&format!("cannot write '{}': {error}", path.display()));
             outcome = Outcome::Failed;
         }
     };

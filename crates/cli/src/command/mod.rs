@@ -1,6 +1,7 @@
 //! The commands.
 
 pub(crate) mod backup;
+mod backup_all;
 pub(crate) mod bench;
 pub(crate) mod extract;
 pub(crate) mod follow;
@@ -29,12 +30,12 @@ use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, Drive, FILE_NAME};
 use windlass_device::DeviceAddress;
 use windlass_instance::operation::DeviceName;
-use windlass_instance::{BatchEnd, Failure, Instance, Session, Settings};
+use windlass_instance::{BatchEnd, Failure, Instance, Session, Settings, Sink};
 use windlass_io::queue::{IoMethodChoice, ring_refusal};
 use windlass_local::client::{LocalClient, Purpose};
 
 use crate::args::Common;
-use crate::output::{Console, message_line};
+use crate::output::{Console, error_line};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -171,7 +172,7 @@ fn hand_over(
             true
         }
         Err(error) => {
-            message_line(&format!("error: {whom}: {error}"));
+            error_line(&format!("{whom}: {error}"));
             false
         }
     }
@@ -196,8 +197,8 @@ pub(crate) fn engine_elsewhere(
         return false;
     }
     if session.is_elsewhere() && has_keys {
-        message_line(
-            "error: another program has this database open, and keys from files do not go through it: use certificates \
+        error_line(
+            "another program has this database open, and keys from files do not go through it: use certificates \
              of the instance (CREATE CERTIFICATE), or end that program",
         );
         return false;
@@ -225,9 +226,9 @@ fn through_program(session: &mut Session, record: &DatabaseRecord, program: &str
 pub(crate) fn run_served(
     session: &mut Session,
     statement: &str,
-    console: &mut Console,
+    sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
-    match session.execute_batch(statement, 1, console) {
+    match session.execute_batch(statement, 1, sink) {
         BatchEnd::Clean => Ok(()),
         BatchEnd::Failed | BatchEnd::Refused => Err(Failure::from(Vec::new())),
     }
@@ -331,15 +332,15 @@ pub(crate) fn failed(error: &windlass_catalog::Error, console: &mut Console) -> 
 /// Refuses `--io io_uring` if it is not available: an option must not be ignored silently.
 pub(crate) fn io_method_refused(choice: IoMethodChoice) -> Option<Outcome> {
     let refusal = ring_refusal().filter(|_| choice == IoMethodChoice::Ring)?;
-    message_line(&format!(
-        "error: --io io_uring: not available here ({refusal}); omit --io"
+    error_line(&format!(
+        "--io io_uring: not available here ({refusal}); omit --io"
     ));
     Some(Outcome::Failed)
 }
 
 /// Reports an invalid command line.
 pub(crate) fn misused(text: &str) -> Outcome {
-    message_line(&format!("error: {text}"));
+    error_line(text);
     Outcome::Misused
 }
 

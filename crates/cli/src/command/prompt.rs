@@ -4,6 +4,7 @@
 //! read unchanged.
 
 mod lines;
+mod names;
 
 use std::sync::atomic::Ordering;
 
@@ -13,8 +14,9 @@ use windlass_tsql::batch;
 use super::Outcome;
 use super::sqlcmd::{Script, Words};
 use crate::cancel::{self, Waiting};
-use crate::output::{Console, message_line};
+use crate::output::{Console, error_line, message_line};
 use lines::{Line, Lines};
+use names::Names;
 
 /// Reads lines until they end.
 pub(crate) fn run(
@@ -23,10 +25,10 @@ pub(crate) fn run(
     words: &mut Words,
     console: &mut Console,
 ) -> Outcome {
-    let mut lines = match Lines::new(waiting, session.cancel_flag()) {
+    let mut lines = match Lines::new(waiting, session.cancel_flag(), Names::of(session)) {
         Ok(lines) => lines,
         Err(reason) => {
-            message_line(&format!("error: {reason}"));
+            error_line(&reason);
             return Outcome::Failed;
         }
     };
@@ -75,7 +77,7 @@ impl Prompt<'_> {
             }
             Line::End => return self.end(was_leaving, lines, console),
             Line::Failed(reason) => {
-                message_line(&format!("error: {reason}"));
+                error_line(&reason);
                 return Some(Outcome::Failed);
             }
         };
@@ -86,7 +88,7 @@ impl Prompt<'_> {
             _ => match self.words.filled(&line) {
                 Ok(line) => self.typed.push(&line),
                 Err(name) => {
-                    message_line(&format!("error: the variable '{name}' is not defined."));
+                    error_line(&format!("the variable '{name}' is not defined."));
                     return self.unless_typed(Outcome::Misused);
                 }
             },
@@ -156,6 +158,7 @@ impl Prompt<'_> {
         let typed = std::mem::take(&mut self.typed);
         lines.remember(&typed.text);
         let ran = typed.run(self.session, console);
+        lines.set_names(Names::of(self.session));
         let is_over = cancel::is_terminated()
             || self.waiting == Waiting::Pipe && (ran.is_cancelled || ran.end == BatchEnd::Refused)
             || ran.end != BatchEnd::Clean && self.words.stops_on_error;

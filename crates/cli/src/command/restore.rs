@@ -1,6 +1,6 @@
 //! `windlass restore`
 
-use std::path::PathBuf;
+mod target;
 
 use windlass_base::Message;
 use windlass_base::message::table;
@@ -9,7 +9,7 @@ use windlass_instance::operation::{
     RestoreOutcome, RestoreStep, Sequence, Stop, StopAt,
 };
 use windlass_instance::tsql::print;
-use windlass_instance::{Failure, Session, logical_name};
+use windlass_instance::{Session, logical_name};
 use windlass_media::{SetType, SourceKind};
 use windlass_pipeline::OnDamage;
 
@@ -19,6 +19,7 @@ use super::{
 };
 use crate::args::{Common, Point, RestoreArguments};
 use crate::output::{Console, Layout};
+use target::{left_open, needs_replace, sequence};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
@@ -44,6 +45,9 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     let has_keys = !keys.key.is_empty() || keys.passphrase_file.is_some();
     if !engine_elsewhere(&mut session, &name, has_keys, "windlass restore") {
         return Outcome::Failed;
+    }
+    if let Some(message) = needs_replace(&session, arguments, &name) {
+        return refused(message, &mut console);
     }
     let mut outcome = Outcome::Succeeded;
     let goes_on = steps.continues || {
@@ -433,59 +437,4 @@ fn make_read_only(path: &std::path::Path, console: &mut Console) -> Outcome {
             Outcome::Failed
         }
     }
-}
-
-/// The state of the sequence of restores at the target.
-fn sequence(
-    session: &Session,
-    arguments: &RestoreArguments,
-    name: &str,
-) -> Result<Sequence, Failure> {
-    let moved = arguments.moves.first().map(|(_, path)| PathBuf::from(path));
-    let target = arguments.to.clone().or(moved);
-    let target = target.filter(|_| arguments.database.is_none() || arguments.to.is_some());
-    session.sequence(name, target.as_deref())
-}
-
-/// Reports the state of a sequence that failed after its full backup, and how to continue.
-fn left_open(session: &Session, arguments: &RestoreArguments, name: &str, console: &mut Console) {
-    match sequence(session, arguments, name) {
-        Err(_) | Ok(Sequence::None) => {}
-        Ok(Sequence::Torn) => console.message(table::sequence_torn(name)),
-        Ok(Sequence::Waits(_)) if arguments.follow.is_some() => {
-            let (place, _) = ways_on(arguments, name);
-            console.message(table::spool_waits(name, place));
-        }
-        Ok(Sequence::Waits(_)) => {
-            let (place, recovery) = ways_on(arguments, name);
-            console.message(table::sequence_waits(name, place, recovery));
-        }
-    }
-}
-
-/// The words that name the target on the command line, and the command that recovers the full backup
-/// alone.
-fn ways_on(arguments: &RestoreArguments, name: &str) -> (String, String) {
-    let mut words = Vec::new();
-    if arguments.database.is_some() {
-        words.extend(["--database".to_owned(), name.to_owned()]);
-    }
-    if let Some(path) = &arguments.to {
-        words.extend(["--to".to_owned(), path.display().to_string()]);
-    }
-    let mut recovering = words.clone();
-    if arguments.replace {
-        recovering.push("--replace".to_owned());
-    }
-    let recovery = match words.is_empty() {
-        true => String::new(),
-        false => format!(
-            " To take the state of the full backup: windlass restore {}.",
-            shell_words::join(recovering)
-        ),
-    };
-    for (logical, path) in &arguments.moves {
-        words.extend(["--move".to_owned(), format!("{logical}={path}")]);
-    }
-    (shell_words::join(words), recovery)
 }

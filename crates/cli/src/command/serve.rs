@@ -14,7 +14,7 @@ use windlass_server::{HttpOptions, Limits, Options, Protection, Server};
 use super::{Outcome, instance_settings, misused, open};
 use crate::args::{Common, ServeArguments};
 use crate::operate::settings::Settings;
-use crate::output::{Console, Layout, message_line, result_line};
+use crate::output::{Console, Layout, error_line, message_line, result_line};
 
 /// Pause while jobs end.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
@@ -111,7 +111,7 @@ fn ended(not_closed: Vec<(String, Failure)>, console: &mut Console) -> Outcome {
 }
 
 fn failed(error: &dyn std::error::Error) -> Outcome {
-    message_line(&format!("error: {error}"));
+    error_line(&error.to_string());
     Outcome::Failed
 }
 
@@ -232,12 +232,12 @@ fn reload(server: &Server, configured: &Configured<'_>, started: (&Common, &Sett
     crate::logging::reopen();
     match server.reload() {
         Ok(()) => message_line("the certificate was read again"),
-        Err(error) => message_line(&format!("error: {error}; the old certificate stays")),
+        Err(error) => error_line(&format!("{error}; the old certificate stays")),
     }
     let (common, settings) = match configured() {
         Ok(found) => found,
         Err(error) => {
-            message_line(&format!("error: {error}; the old settings stay"));
+            error_line(&format!("{error}; the old settings stay"));
             return;
         }
     };

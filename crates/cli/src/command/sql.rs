@@ -9,16 +9,17 @@ use windlass_instance::{BatchEnd, Identity, Session, Silent};
 use super::on::{Extract, Place, extracted};
 use super::sqlcmd::{Script, Words};
 use super::{Outcome, existing_session, missing_instance, misused, prompt, reported, session};
-use crate::args::{Common, SqlArguments};
+use crate::args::{Common, Output, SqlArguments};
 use crate::cancel::Waiting;
-use crate::output::{Console, Layout, Style, message_line};
+use crate::output::{Console, Layout, Style, error_line};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
-    let layout = if arguments.vertical {
-        Layout::Vertical
-    } else {
-        Layout::Table
+    let layout = match (arguments.vertical, arguments.trim) {
+        (true, _) => Layout::Vertical,
+        // Who says how tables look wants tables.
+        (false, true) => arguments.layout.layout(Output::Wide),
+        (false, false) => arguments.layout.layout(Output::Auto),
     };
     let style = Style {
         separator: arguments
@@ -27,8 +28,10 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
             .unwrap_or_else(|| " ".to_owned()),
         is_trimmed: arguments.trim,
         has_headings: arguments.headers != Some(-1),
+        line_max: None,
     };
-    let mut console = Console::for_scripts(common.json, layout).with_style(style);
+    let console = Console::for_scripts(common.json, layout).with_style(style);
+    let mut console = console.with_columns(&arguments.layout.columns);
     // A mistyped name would else show an instance in which all is well.
     if let Some(folder) = missing_instance(common).filter(|_| arguments.on.is_empty()) {
         console.message(table::instance_made(folder.display()));
@@ -139,7 +142,7 @@ fn on_backups(
         return Ok(None);
     }
     let told = |text: String| {
-        message_line(&format!("error: {text}"));
+        error_line(&text);
         Outcome::Failed
     };
     let place = Place::new().map_err(told)?;
@@ -228,7 +231,7 @@ fn file(
         })
     };
     if let Err(error) = read {
-        message_line(&format!("error: {}: {error}", path.display()));
+        error_line(&format!("{}: {error}", path.display()));
         return Some(Outcome::Failed);
     }
     match decode(&bytes) {

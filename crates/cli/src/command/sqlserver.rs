@@ -15,7 +15,7 @@ use windlass_sqlserver::FileInput;
 
 use super::{Outcome, misused};
 use crate::args::{Common, InspectArguments};
-use crate::output::{Table, message_line, result_json, result_line};
+use crate::output::{Table, error_line, message_line, result_json, result_line};
 
 /// Runs the command.
 pub(crate) fn inspect(arguments: &InspectArguments, common: &Common) -> Outcome {
@@ -28,7 +28,7 @@ pub(crate) fn inspect(arguments: &InspectArguments, common: &Common) -> Outcome 
     let census = match read(&arguments.file) {
         Ok(census) => census,
         Err(text) => {
-            message_line(&format!("error: {}: {text}", arguments.file.display()));
+            error_line(&format!("{}: {text}", arguments.file.display()));
             return Outcome::Failed;
         }
     };
@@ -44,7 +44,7 @@ pub(crate) fn inspect(arguments: &InspectArguments, common: &Common) -> Outcome 
         let text = page::of(&census, &arguments.file).to_html();
         if let Err(error) = output::write(path, text.as_bytes(), output::MODE_PUBLIC) {
             let path = path.display();
-            message_line(&format!("error: cannot write '{path}': {error}"));
+            error_line(&format!("cannot write '{path}': {error}"));
             return Outcome::Failed;
         }
     }

@@ -7,7 +7,7 @@ use windlass_tune::advice::{self, Advice, Recommendation, Request, Statements};
 use super::measuring::{Subject, announce, check_files, publish, subject};
 use super::{Outcome, absolute, backup};
 use crate::args::{Arguments, Command, Common, TuneArguments};
-use crate::output::message_line;
+use crate::output::error_line;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &TuneArguments, common: &Common) -> Outcome {
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &TuneArguments, common: &Common) -> Outcome {
         ))
     });
     published.unwrap_or_else(|reason| {
-        message_line(&format!("error: {reason}"));
+        error_line(&reason);
         Outcome::Failed
     })
 }

@@ -7,7 +7,7 @@ use windlass_instance::sqlbackup::{due_copies, run_queue};
 use super::{CopiesArguments, texts};
 use crate::args::Common;
 use crate::command::{Outcome, failed, misused, session_for};
-use crate::output::{Console, Layout, message_line};
+use crate::output::{Console, Layout, error_line, message_line};
 
 /// Runs the command.
 pub(super) fn run(arguments: &CopiesArguments, common: &Common) -> Outcome {
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &CopiesArguments, common: &Common) -> Outcome {
                 None => message_line(&format!("copied to {}", copy.target.display())),
                 Some(error) => {
                     outcome = Outcome::Failed;
-                    message_line(&format!("error: {}: {error}", copy.target.display()));
+                    error_line(&format!("{}: {error}", copy.target.display()));
                 }
             }
         }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::{Value as Json, json};
 use windlass_base::Guid;
+use windlass_base::json_time;
 use windlass_base::size::Bytes;
 use windlass_base::word::Depth;
 use windlass_instance::operation::{Aim, DrillOptions, DrillOutcome, StopAt};
@@ -16,7 +18,7 @@ use crate::command::{
     Outcome, absolute, disks, failed, io_method_refused, is_there, keys, misused, refused,
     reported, session_for,
 };
-use crate::output::{Console, Layout};
+use crate::output::{Console, Layout, result_json};
 
 const NOTES: &str = "\
 Each database is restored from its backups into a new folder in --scratch, opened, checked with SQLite's own check and
@@ -146,6 +148,7 @@ pub(super) fn run(arguments: &DrillArguments, common: &Common) -> Outcome {
     };
     let mut outcome = Outcome::Succeeded;
     let mut rows = Vec::new();
+    let mut objects = Vec::new();
     for database in databases {
         let options = DrillOptions {
             aim: aim(&arguments.at),
@@ -153,11 +156,15 @@ pub(super) fn run(arguments: &DrillArguments, common: &Common) -> Outcome {
         };
         let result = session.drill(&database, &options, &mut console);
         rows.push(row(&database, result.as_ref()));
+        objects.push(object(&database, result.as_ref()));
         if reported(result, &mut console).is_none() {
             outcome = Outcome::Failed;
         }
     }
-    texts(&COLUMNS, rows).send(&mut console);
+    match common.json {
+        true => result_json(&Json::Array(objects).to_string()),
+        false => texts(&COLUMNS, rows).send(&mut console),
+    }
     outcome
 }
 
@@ -211,6 +218,29 @@ const COLUMNS: [&str; 8] = [
     "check",
     "answer",
 ];
+
+/// The same for programs.
+fn object(database: &str, result: Result<&DrillOutcome, &Failure>) -> Json {
+    let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+    match result {
+        Ok(outcome) => json!({
+            "database": database,
+            "result": if outcome.restore.is_some() { "proven" } else { "not tried" },
+            "error": null,
+            "restored_to": outcome.restored_to.as_deref().map(json_time),
+            "backups": outcome.sets,
+            "size_bytes": outcome.database_bytes,
+            "restore_seconds": seconds(outcome.restore),
+            "check_seconds": seconds(outcome.check),
+            "answer": outcome.answer,
+        }),
+        Err(failure) => json!({
+            "database": database,
+            "result": "not proven",
+            "error": failure.messages.iter().find(|one| one.is_error()).map(|one| one.number),
+        }),
+    }
+}
 
 fn row(database: &str, result: Result<&DrillOutcome, &Failure>) -> Vec<String> {
     let seconds = |time: Option<Duration>| {

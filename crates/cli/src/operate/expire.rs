@@ -1,5 +1,7 @@
 //! `windlass expire`: retention on folders.
 
+use serde_json::{Value as Json, json};
+use windlass_base::json_time;
 use windlass_base::message::table;
 use windlass_device::DeviceFolder;
 use windlass_instance::operation::{
@@ -10,7 +12,7 @@ use windlass_instance::retention::{Decision, FoundFile, FoundMedia, Policy};
 use super::{ExpireArguments, texts};
 use crate::args::Common;
 use crate::command::{Outcome, ended, failed, is_there, misused, refused, session_for};
-use crate::output::{Console, Layout, message_line};
+use crate::output::{Console, Layout, error_line, result_json};
 
 /// Runs the command.
 pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
@@ -35,14 +37,31 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
     let report = match expired {
         Ok(report) => report,
         Err(ExpireError::Folders(error)) => {
-            message_line(&format!("error: the folders cannot be listed: {error}"));
+            error_line(&format!("the folders cannot be listed: {error}"));
             return Outcome::Failed;
         }
         Err(ExpireError::History(error)) => return failed(&error, &mut console),
         Err(ExpireError::Cancelled) => return refused(table::aborted(), &mut console),
     };
-    let mut outcome = outcome_of(&report, arguments.database.as_deref());
+    let (outcome, freed) = listed(&report, arguments.database.as_deref(), &mut console, common);
+    let megabytes = freed as f64 / f64::from(1 << 20);
+    console.message(match deletes {
+        true => table::bytes_freed(megabytes),
+        false => table::bytes_would_be_freed(megabytes),
+    });
+    outcome
+}
+
+/// Prints what is decided about each file; what that means, and the bytes of the files that go.
+fn listed(
+    report: &ExpireReport,
+    database: Option<&str>,
+    console: &mut Console,
+    common: &Common,
+) -> (Outcome, u64) {
+    let mut outcome = outcome_of(report, database);
     let mut rows = Vec::new();
+    let mut objects = Vec::new();
     let mut freed = 0;
     for ExpiredMedia {
         media,
@@ -56,7 +75,7 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
             (true, Some(Ok(_))) => "deleted",
             (true, Some(Err(error))) => {
                 outcome = Outcome::Failed;
-                message_line(&format!("error: {error}"));
+                error_line(&error.to_string());
                 "not deleted"
             }
         };
@@ -64,22 +83,19 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
             freed += media.files.iter().map(|file| file.bytes).sum::<u64>();
         }
         rows.extend(media_rows(media, decision, verdict));
+        objects.extend(media_objects(media, decision, verdict));
     }
     for other in &report.others {
-        rows.push(vec![
-            other.device.to_string(),
-            String::new(),
-            "stays".to_owned(),
-            format!("not a Windlass backup: {}", other.reason),
-        ]);
+        let file = other.device.to_string();
+        let reason = format!("not a Windlass backup: {}", other.reason);
+        objects.push(json!({ "file": file, "backups": [], "verdict": "stays", "reason": reason }));
+        rows.push(vec![file, String::new(), "stays".to_owned(), reason]);
     }
-    texts(&["file", "backups", "verdict", "reason"], rows).send(&mut console);
-    let megabytes = freed as f64 / f64::from(1 << 20);
-    console.message(match deletes {
-        true => table::bytes_freed(megabytes),
-        false => table::bytes_would_be_freed(megabytes),
-    });
-    outcome
+    match common.json {
+        true => result_json(&Json::Array(objects).to_string()),
+        false => texts(&["file", "backups", "verdict", "reason"], rows).send(console),
+    }
+    (outcome, freed)
 }
 
 /// What the report means; a database without any backup is reported.
@@ -89,9 +105,7 @@ fn outcome_of(report: &ExpireReport, database: Option<&str>) -> Outcome {
     let is_absent = database.is_some() && !sets.any(|set| is_named(&set.of.name));
     if is_absent {
         let database = database.unwrap_or_default();
-        message_line(&format!(
-            "error: these folders hold no backup of '{database}'"
-        ));
+        error_line(&format!("these folders hold no backup of '{database}'"));
     }
     match report.is_damaged || is_absent {
         true => Outcome::Failed,
@@ -141,6 +155,29 @@ fn media_rows(media: &FoundMedia, decision: &Decision, verdict: &str) -> Vec<Vec
         ]
     };
     media.files.iter().map(row).collect()
+}
+
+/// The same for programs.
+fn media_objects(media: &FoundMedia, decision: &Decision, verdict: &str) -> Vec<Json> {
+    let sets = media.sets.iter();
+    let backups: Vec<Json> = sets
+        .map(|set| {
+            json!({
+                "database": set.of.name,
+                "type": format!("{:?}", set.chain.kind).to_lowercase(),
+                "finished": set.finished.map(|at| json_time(&at.to_string())),
+            })
+        })
+        .collect();
+    let object = |file: &FoundFile| {
+        json!({
+            "file": file.device.to_string(),
+            "backups": backups,
+            "verdict": verdict,
+            "reason": decision.reasons.join("; "),
+        })
+    };
+    media.files.iter().map(object).collect()
 }
 
 fn policy(arguments: &ExpireArguments) -> Result<Policy, String> {

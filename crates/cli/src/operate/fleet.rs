@@ -14,7 +14,7 @@ use super::history::parse_rpo;
 use super::report::write;
 use crate::args::Common;
 use crate::command::{Outcome, ended, existing_session, misused};
-use crate::output::{Console, Layout, message_line, result_json, result_text};
+use crate::output::{Console, Layout, error_line, result_json, result_text};
 
 const NOTES: &str = "\
 Backups to a folder of a store (windlass backup app.db --to s3://host/bucket/prefix/) get keys that say of which server and
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &FleetArguments, common: &Common) -> Outcome {
     let fleet = match Fleet::of(&folder) {
         Ok(fleet) => fleet,
         Err(error) => {
-            message_line(&format!("error: '{folder}' cannot be listed: {error}"));
+            error_line(&format!("'{folder}' cannot be listed: {error}"));
             return Outcome::Failed;
         }
     };

@@ -1,31 +1,50 @@
-//! Completions and manual pages, generated from the command line definition.
+//! Completions and manual pages.
 
 use std::path::Path;
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
+use serde_json::json;
 
-use crate::args::Arguments;
+use super::man;
+use crate::args::Common;
 use crate::command::Outcome;
-use crate::output::{message_line, result_bytes};
+use crate::complete;
+use crate::output::{error_line, result_bytes, result_json};
 
 /// `windlass completions SHELL`
-pub(super) fn completions(shell: Shell) -> Outcome {
-    let mut command = Arguments::command();
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut command, "windlass", &mut script);
-    result_bytes(&script);
+pub(super) fn completions(shell: Shell, common: &Common) -> Outcome {
+    let script = match complete::script(&shell.to_string()) {
+        Ok(script) => script,
+        Err(error) => {
+            error_line(&error.to_string());
+            return Outcome::Failed;
+        }
+    };
+    if common.json {
+        let script = String::from_utf8_lossy(&script);
+        let object = json!({ "shell": shell.to_string(), "script": script });
+        result_json(&object.to_string());
+    } else {
+        result_bytes(&script);
+    }
     Outcome::Succeeded
 }
 
 /// `windlass man FOLDER`
-pub(super) fn man(folder: &Path) -> Outcome {
-    let made = std::fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(Arguments::command(), folder));
-    match made {
-        Ok(()) => Outcome::Succeeded,
+pub(super) fn man(folder: &Path, common: &Common) -> Outcome {
+    match man::write(folder) {
+        Ok(pages) => {
+            if common.json {
+                let pages: Vec<String> = pages
+                    .iter()
+                    .map(|page| page.display().to_string())
+                    .collect();
+                result_json(&json!({ "pages": pages }).to_string());
+            }
+            Outcome::Succeeded
+        }
         Err(error) => {
-            message_line(&format!("error: {}: {error}", folder.display()));
+            error_line(&format!("{}: {error}", folder.display()));
             Outcome::Failed
         }
     }

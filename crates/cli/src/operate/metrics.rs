@@ -5,6 +5,7 @@
 use std::io;
 use std::path::Path;
 
+use serde_json::{Map, Value as Json, json};
 use windlass_catalog::Catalog;
 use windlass_instance::Identity;
 use windlass_instance::overview::metrics::text;
@@ -13,7 +14,7 @@ use super::MetricsArguments;
 use super::settings::Settings;
 use crate::args::Common;
 use crate::command::{Outcome, existing_session, failed, misused};
-use crate::output::{Console, Layout, message_line, result_text};
+use crate::output::{Console, Layout, error_line, message_line, result_json, result_text};
 
 /// Runs the command.
 pub(super) fn run(arguments: &MetricsArguments, common: &Common) -> Outcome {
@@ -30,13 +31,16 @@ pub(super) fn run(arguments: &MetricsArguments, common: &Common) -> Outcome {
         Err(error) => return failed(&error, &mut console),
     };
     let Some(output) = &arguments.output else {
-        result_text(text.trim_end());
+        match common.json {
+            true => result_json(&samples(&text).to_string()),
+            false => result_text(text.trim_end()),
+        }
         return Outcome::Succeeded;
     };
     match write(output, &text) {
         Ok(()) => Outcome::Succeeded,
         Err(error) => {
-            message_line(&format!("error: {}: {error}", output.display()));
+            error_line(&format!("{}: {error}", output.display()));
             Outcome::Failed
         }
     }
@@ -64,4 +68,53 @@ pub(crate) fn renew(common: &Common, settings: &Settings) {
 /// collector runs as another user.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     windlass_io::output::write(path, text.as_bytes(), windlass_io::output::MODE_PUBLIC)
+}
+
+/// The samples of the text as objects: name, labels and value.
+fn samples(text: &str) -> Json {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(sample).collect()
+}
+
+/// `name{label="value",...} number`
+fn sample(line: &str) -> Option<Json> {
+    let (series, value) = line.rsplit_once(' ')?;
+    let (name, mut rest) = series.split_once('{').unwrap_or((series, ""));
+    let mut labels = Map::new();
+    while let Some((label, after)) = rest.split_once("=\"") {
+        let mut content = String::new();
+        let mut letters = after.char_indices();
+        let end = loop {
+            match letters.next()? {
+                (at, '"') => break at,
+                (_, '\\') => content.push(match letters.next()?.1 {
+                    'n' => '\n',
+                    other => other,
+                }),
+                (_, letter) => content.push(letter),
+            }
+        };
+        labels.insert(label.trim_start_matches(',').to_owned(), content.into());
+        rest = after.get(end + 1..)?;
+    }
+    let value = value.parse::<f64>().ok()?;
+    Some(json!({ "name": name, "labels": labels, "value": value }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_become_objects() {
+        let text =
+            "# HELP a b\n# TYPE a gauge\na 1.5\nb{database=\"x, \\\"y\\\"\",kind=\"full\"} 3\n";
+        assert_eq!(
+            samples(text),
+            json!([
+                { "name": "a", "labels": {}, "value": 1.5 },
+                { "name": "b", "labels": { "database": "x, \"y\"", "kind": "full" }, "value": 3.0 },
+            ])
+        );
+    }
 }

@@ -16,7 +16,7 @@
 //! | `drill` | proves by restores that databases can be restored |
 //! | `ship` | keeps a copy current from log backups |
 //! | `doctor` | checks a set-up and reports problems |
-//! | `generate` | completions and manual pages |
+//! | `generate`, `man` | completions and manual pages |
 
 mod check;
 mod copies;
@@ -28,6 +28,7 @@ mod fleet;
 mod generate;
 mod history;
 mod jobs;
+mod man;
 pub(crate) mod metrics;
 mod remains;
 mod report;
@@ -267,7 +268,7 @@ pub(crate) struct CompletionsArguments {
 /// `windlass man`
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {
-    /// Folder for the pages
+    /// Folder for the pages, created if it is missing
     pub(crate) folder: PathBuf,
 }
 
@@ -288,8 +289,8 @@ pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Out
         Command::Drill(arguments) => drill::run(&arguments, common),
         Command::Ship(arguments) => ship::run(&arguments, common),
         Command::Doctor(arguments) => doctor::run(&arguments, common, settings),
-        Command::Completions(arguments) => generate::completions(arguments.shell),
-        Command::Man(arguments) => generate::man(&arguments.folder),
+        Command::Completions(arguments) => generate::completions(arguments.shell, common),
+        Command::Man(arguments) => generate::man(&arguments.folder, common),
     }
 }
 

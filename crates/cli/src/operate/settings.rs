@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use serde::Deserialize;
+use serde_json::{Value as Json, json};
 use windlass_base::message::table;
 use windlass_instance::RestorePolicy;
 
@@ -18,7 +19,7 @@ use super::texts;
 use crate::args::Common;
 use crate::command::Outcome;
 use crate::logging::{self, Format, Level};
-use crate::output::{Console, Layout};
+use crate::output::{Console, Layout, result_json};
 
 const BUILT_IN: &str = "built in";
 
@@ -33,6 +34,47 @@ const MACHINE_NAME: &str = "WINDLASS_MACHINE_NAME";
 const BYTES_MAX: u64 = 1 << 20;
 
 const SYSTEM_FILE: &str = "/etc/windlass/config.toml";
+
+/// The keys of a file and what they mean, for the manual page.
+pub(super) const KEYS: &[(&str, &str)] = &[
+    ("instance", "The instance directory, as --instance."),
+    (
+        "machine_name",
+        "The name of this machine in backups and history, where the system's name changes, as in most containers.",
+    ),
+    ("json", "true: machine-readable output, as --json."),
+    (
+        "metrics",
+        "A file for the textfile collector of node_exporter, updated after each backup, restore and script.",
+    ),
+    (
+        "on_success",
+        "A command to run after windlass sqlbackup has succeeded, with the report as its input.",
+    ),
+    (
+        "on_failure",
+        "The same after errors or warnings; the exit code is in WINDLASS_EXIT_CODE.",
+    ),
+    (
+        "log_file",
+        "A log of the start, end and errors of statements.",
+    ),
+    ("log_format", "text or json."),
+    ("log_level", "error, warn, info or debug."),
+    ("restore_folders", "Folders to which restores are confined."),
+    (
+        "restores_must_be_encrypted",
+        "true: backups that are not encrypted are not restored.",
+    ),
+    (
+        "restores_signed_by",
+        "Public keys, of which one must have signed what is restored.",
+    ),
+    (
+        "drives",
+        "A table: the folder of each drive letter, as --drive.",
+    ),
+];
 
 /// The content of a file.
 #[derive(Debug, Default, Deserialize)]
@@ -349,9 +391,14 @@ impl<T> Setting<Option<T>> {
 pub(super) fn show(settings: &Settings, all: bool, common: &Common) -> Outcome {
     let mut rows = rows(settings);
     rows.retain(|row| all || row.last().is_none_or(|origin| origin != BUILT_IN));
+    if common.json {
+        let objects: Vec<Json> = rows.iter().map(|row| object(row)).collect();
+        result_json(&Json::Array(objects).to_string());
+        return Outcome::Succeeded;
+    }
     let mut console = Console::new(common.json, Layout::Table);
     texts(&["setting", "value", "origin"], rows).send(&mut console);
-    for (file, is_there) in settings.files.iter().filter(|_| !common.json) {
+    for (file, is_there) in &settings.files {
         console.message(match is_there {
             true => table::settings_read(file.display()),
             false => table::settings_not_there(file.display()),
@@ -360,13 +407,29 @@ pub(super) fn show(settings: &Settings, all: bool, common: &Common) -> Outcome {
     Outcome::Succeeded
 }
 
+/// A setting for programs: one that is not set is null, a switch is true or false.
+fn object(row: &[String]) -> Json {
+    let text = |index: usize| row.get(index).cloned().unwrap_or_default();
+    let (setting, value) = (text(0), text(1));
+    let is_switch = matches!(setting.as_str(), "json" | "restores_must_be_encrypted");
+    let value = match value.as_str() {
+        NOT_SET => Json::Null,
+        "true" | "false" if is_switch => Json::Bool(value == "true"),
+        _ => Json::String(value),
+    };
+    json!({ "setting": setting, "value": value, "origin": text(2) })
+}
+
+/// The value of a setting that is not set.
+const NOT_SET: &str = "(none)";
+
 /// Name, value and origin of each setting.
 fn rows(settings: &Settings) -> Vec<Vec<String>> {
     fn row<T>(name: &str, setting: &Setting<T>, value: impl Fn(&T) -> String) -> Vec<String> {
         let value = value(&setting.value);
         vec![name.to_owned(), value, setting.origin.clone()]
     }
-    let none = || "(none)".to_owned();
+    let none = || NOT_SET.to_owned();
     let path = |path: &Option<PathBuf>| {
         let path = path.as_ref();
         path.map_or_else(none, |path| path.display().to_string())
@@ -407,4 +470,22 @@ fn rows(settings: &Settings) -> Vec<Vec<String>> {
         rows.push(row(&name, folder, |path| path.display().to_string()));
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_page_has_every_key_of_the_file() {
+        let unknown = toml::from_str::<Written>("surely_no_key = 1").unwrap_err();
+        let text = unknown.message().to_owned();
+        let expected = text.split("expected one of").nth(1).unwrap();
+        let keys: Vec<&str> = expected
+            .split(',')
+            .map(|key| key.trim().trim_matches('`'))
+            .collect();
+        let documented: Vec<&str> = KEYS.iter().map(|(key, _)| *key).collect();
+        assert_eq!(documented, keys);
+    }
 }

@@ -12,7 +12,7 @@ use super::SqlbackupArguments;
 use super::settings::Settings;
 use crate::args::Common;
 use crate::command::{Outcome, try_session};
-use crate::output::{Console, Layout, message_line};
+use crate::output::{Console, Layout, error_line};
 
 /// Runs the command.
 pub(super) fn run(arguments: &SqlbackupArguments, common: &Common, settings: &Settings) -> Outcome {
@@ -95,11 +95,11 @@ fn run_hook(hook: &str, report: &Report) -> bool {
     match result {
         Ok(status) if status.success() => true,
         Ok(status) => {
-            message_line(&format!("error: the hook '{hook}' ended with {status}"));
+            error_line(&format!("the hook '{hook}' ended with {status}"));
             false
         }
         Err(error) => {
-            message_line(&format!("error: the hook '{hook}' did not run: {error}"));
+            error_line(&format!("the hook '{hook}' did not run: {error}"));
             false
         }
     }

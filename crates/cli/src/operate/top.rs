@@ -4,12 +4,13 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use windlass_base::Moment;
 use windlass_instance::BatchEnd;
 
 use super::TopArguments;
 use crate::args::Common;
 use crate::command::{Outcome, existing_session, misused};
-use crate::output::{Console, Layout};
+use crate::output::{Console, Layout, Style, clear_screen, result_line, terminal_width};
 
 const QUERY: &str = "SELECT session_id, command, database_name, percent_complete, \
     total_elapsed_time / 1000 AS seconds, estimated_completion_time / 1000 AS seconds_left, \
@@ -40,12 +41,25 @@ pub(super) fn run(arguments: &TopArguments, common: &Common) -> Outcome {
     if common.instance.is_none() {
         return misused("watching needs --instance");
     }
-    let mut console = Console::new(common.json, Layout::Table);
+    let width = terminal_width().filter(|_| !arguments.once && !common.json);
+    let style = Style {
+        line_max: width,
+        ..Style::default()
+    };
+    let mut console = Console::new(common.json, Layout::Table).with_style(style);
     let Some(mut session) = existing_session(common, &mut console) else {
         return Outcome::Failed;
     };
     let stop = session.cancel_flag();
     loop {
+        if width.is_some() {
+            clear_screen();
+            let every = arguments.every;
+            result_line(&format!(
+                "{}  every {every} s, Ctrl-C ends",
+                Moment::now().0
+            ));
+        }
         let shown = [QUERY, STAGES, FOLLOWERS]
             .map(|query| session.execute_batch(query, 1, &mut console))
             .iter()

@@ -1,17 +1,19 @@
 //! The sink of the command line.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::json;
 use windlass_base::Message;
+use windlass_base::similar::did_you_mean;
 use windlass_instance::{Column, Completed, Event, Progress, Sink, Value};
 use windlass_local::completed;
 
 use super::progress::Bar;
-use super::table::{Style, Table, print_vertical};
+use super::table::{Style, Table, Vertical};
 use super::{
-    json as as_json, message_json, message_line, message_text, result_json, result_json_piece,
-    result_line,
+    error_line, json as as_json, message_json, message_line, message_text, result_json,
+    result_json_piece, result_line,
 };
 
 /// The layout of result sets for people.
@@ -21,6 +23,8 @@ pub(crate) enum Layout {
     Table,
     /// One line per column.
     Vertical,
+    /// Aligned columns if they fit the terminal of that width, else one line per column.
+    Fitting(usize),
 }
 
 /// Prints the output of statements.
@@ -30,6 +34,10 @@ pub(crate) struct Console {
     is_json: bool,
     layout: Layout,
     style: Style,
+    /// The columns to print of each result, if not all.
+    chosen: Vec<String>,
+    /// Where they are in the result being printed.
+    places: Option<Vec<usize>>,
     prints_plan: bool,
     /// Whether a summary line follows a long operation, as after plain commands.
     summarizes: bool,
@@ -50,7 +58,7 @@ pub(crate) struct Console {
 #[derive(Debug)]
 enum Open {
     Table(Table),
-    Vertical(Vec<Column>, u64),
+    Vertical(Vec<Column>, Vertical),
     Json(Vec<Column>, u64),
 }
 
@@ -61,6 +69,8 @@ impl Console {
             is_json,
             layout,
             style: Style::default(),
+            chosen: Vec::new(),
+            places: None,
             prints_plan: false,
             summarizes: true,
             counts_rows: false,
@@ -80,6 +90,14 @@ impl Console {
             summarizes: false,
             counts_rows: true,
             ..Self::new(is_json, layout)
+        }
+    }
+
+    /// Prints only these columns of each result, in this order; none: all.
+    pub(crate) fn with_columns(self, chosen: &[String]) -> Self {
+        Self {
+            chosen: chosen.to_vec(),
+            ..self
         }
     }
 
@@ -161,8 +179,27 @@ impl Console {
         }
     }
 
-    fn columns(&mut self, columns: &[Column]) {
+    /// Where the chosen columns are; reports those that are not there.
+    fn find_chosen(&mut self, columns: &[Column]) {
+        self.places = (!self.chosen.is_empty()).then(Vec::new);
+        for name in &self.chosen {
+            let mut there = columns.iter();
+            match there.position(|column| column.name.eq_ignore_ascii_case(name)) {
+                Some(place) => self.places.get_or_insert_default().push(place),
+                None => {
+                    let known = columns.iter().map(|column| column.name.as_str());
+                    let hint = did_you_mean(name, known).unwrap_or_default();
+                    error_line(&format!("the result has no column '{name}'. {hint}"));
+                    self.has_failed = true;
+                }
+            }
+        }
+    }
+
+    fn columns(&mut self, all: &[Column]) {
         self.bar.clear();
+        self.find_chosen(all);
+        let columns = &chosen_of(self.places.as_deref(), all);
         // A result whose error CATCH handles ends without one.
         self.close_result();
         if self.results > 0 && !self.is_json {
@@ -175,19 +212,20 @@ impl Console {
                 Open::Json(columns.to_vec(), 0)
             }
             (false, Layout::Table) => Open::Table(Table::new(columns, self.style.clone())),
-            (false, Layout::Vertical) => Open::Vertical(columns.to_vec(), 0),
+            (false, Layout::Fitting(width)) => {
+                Open::Table(Table::new(columns, self.style.clone()).fitting(width))
+            }
+            (false, Layout::Vertical) => Open::Vertical(columns.to_vec(), Vertical::default()),
         });
     }
 
-    fn row(&mut self, row: &[Value]) {
+    fn row(&mut self, all: &[Value]) {
+        let row = &chosen_of(self.places.as_deref(), all);
         match &mut self.result {
             Some(Open::Table(table)) => table.row(row),
-            Some(Open::Vertical(columns, count)) => {
-                if *count > 0 {
-                    result_line("");
-                }
-                *count += 1;
-                print_vertical(columns, row);
+            Some(Open::Vertical(columns, rows)) => {
+                let texts: Vec<String> = row.iter().map(ToString::to_string).collect();
+                rows.row(columns, &texts);
             }
             Some(Open::Json(columns, count)) => {
                 let separator = if *count > 0 { ",\n" } else { "" };
@@ -256,6 +294,17 @@ impl Console {
         } else if self.summarizes {
             result_line(&completed::line(completed));
         }
+    }
+}
+
+/// The items in these places, or all.
+fn chosen_of<'a, T: Clone>(places: Option<&[usize]>, all: &'a [T]) -> Cow<'a, [T]> {
+    match places {
+        None => Cow::Borrowed(all),
+        Some(places) => places
+            .iter()
+            .filter_map(|place| all.get(*place).cloned())
+            .collect(),
     }
 }
 

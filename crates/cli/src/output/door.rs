@@ -9,13 +9,21 @@
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::io::{self, ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use windlass_base::Message;
+use windlass_base::message::table;
 use windlass_base::visible;
 use windlass_base::visible::{json_escaped, visible_lines};
 
+use super::json;
+
 /// The first failure of standard output.
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Whether messages are objects.
+static SPEAKS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// Writes a line of a result.
 pub(crate) fn result_line(line: &str) {
@@ -44,12 +52,47 @@ pub(crate) fn result_bytes(bytes: &[u8]) {
 
 /// Writes a line for people.
 pub(crate) fn message_line(line: &str) {
-    to_message(&[&visible(line), "\n"]);
+    match speaks_json() {
+        true => message_json(&json::message(&Message::print(line)).to_string()),
+        false => to_message(&[&visible(line), "\n"]),
+    }
+}
+
+/// Writes why a command cannot run, or has failed.
+pub(crate) fn error_line(reason: &str) {
+    let reason = reason.trim_end();
+    match speaks_json() {
+        true => message_json(&json::message(&table::command_failed(reason)).to_string()),
+        false => to_message(&["error: ", &visible(reason), "\n"]),
+    }
+}
+
+/// From here on, messages are objects.
+pub(crate) fn speak_json() {
+    SPEAKS_JSON.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn speaks_json() -> bool {
+    SPEAKS_JSON.load(Ordering::Relaxed)
+}
+
+/// The width of the terminal that results go to, if it is one.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let size = terminal_size::terminal_size_of(io::stdout());
+    size.map(|(width, _)| usize::from(width.0))
+}
+
+/// Clears the terminal, for a result that is shown again and again.
+pub(crate) fn clear_screen() {
+    result_bytes(b"\x1b[H\x1b[2J\x1b[3J");
 }
 
 /// Writes several lines for people; line ends must not come from names.
 pub(crate) fn message_text(text: &str) {
-    to_message(&[&visible_lines(text), "\n"]);
+    match speaks_json() {
+        true => message_json(&json::message(&Message::print(text)).to_string()),
+        false => to_message(&[&visible_lines(text), "\n"]),
+    }
 }
 
 /// Writes a message for programs.

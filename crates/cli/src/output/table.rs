@@ -21,6 +21,8 @@ pub(crate) struct Style {
     /// Whether columns are as wide as their values.
     pub(crate) is_trimmed: bool,
     pub(crate) has_headings: bool,
+    /// Where lines are cut.
+    pub(crate) line_max: Option<usize>,
 }
 
 impl Default for Style {
@@ -29,6 +31,7 @@ impl Default for Style {
             separator: " ".to_owned(),
             is_trimmed: false,
             has_headings: true,
+            line_max: None,
         }
     }
 }
@@ -41,6 +44,9 @@ pub(crate) struct Table {
     waiting: Vec<Vec<String>>,
     /// The width and alignment of each column, once rows are being printed.
     shapes: Option<Vec<Shape>>,
+    /// If its lines would be longer, each row has one line per column instead.
+    fits: Option<usize>,
+    vertical: Vertical,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +62,16 @@ impl Table {
             columns: columns.to_vec(),
             waiting: Vec::new(),
             shapes: None,
+            fits: None,
+            vertical: Vertical::default(),
+        }
+    }
+
+    /// The same with one line per column, if its lines would be longer than `width`.
+    pub(crate) fn fitting(self, width: usize) -> Self {
+        Self {
+            fits: Some(width),
+            ..self
         }
     }
 
@@ -85,6 +101,7 @@ impl Table {
             }
         }
         match &self.shapes {
+            Some(_) if self.vertical.is_chosen => self.vertical.row(&self.columns, &row),
             Some(shapes) => print_row(&row, shapes, &self.style),
             None => {
                 self.waiting.push(row);
@@ -106,6 +123,15 @@ impl Table {
         let shapes: Vec<Shape> = (0..self.columns.len())
             .map(|index| self.shape(index))
             .collect();
+        let length: usize = shapes.iter().map(|shape| shape.width + 1).sum();
+        if self.fits.is_some_and(|width| length > width + 1) && !self.waiting.is_empty() {
+            self.vertical.is_chosen = true;
+            for row in std::mem::take(&mut self.waiting) {
+                self.vertical.row(&self.columns, &row);
+            }
+            self.shapes = Some(shapes);
+            return;
+        }
         let headings: Vec<String> = self
             .columns
             .iter()
@@ -163,17 +189,30 @@ fn print_row(row: &[String], shapes: &[Shape], style: &Style) {
             line.push_str(&filling);
         }
     }
-    result_line(line.trim_end());
+    let line = line.trim_end();
+    match style.line_max {
+        Some(most) => result_line(&line.chars().take(most).collect::<String>()),
+        None => result_line(line),
+    }
 }
 
-/// Prints a row with one line per column.
-pub(super) fn print_vertical(columns: &[Column], row: &[Value]) {
-    let width = columns
-        .iter()
-        .map(|column| visible(&column.name).chars().count())
-        .max()
-        .unwrap_or(0);
-    for (column, value) in columns.iter().zip(row) {
-        result_line(&format!("{:<width$}  {}", visible(&column.name), value));
+/// Rows with one line per column, and an empty line between them.
+#[derive(Debug, Default)]
+pub(super) struct Vertical {
+    is_chosen: bool,
+    rows: u64,
+}
+
+impl Vertical {
+    pub(super) fn row(&mut self, columns: &[Column], row: &[String]) {
+        if self.rows > 0 {
+            result_line("");
+        }
+        self.rows += 1;
+        let names = columns.iter().map(|column| visible(&column.name));
+        let width = names.map(|name| name.chars().count()).max().unwrap_or(0);
+        for (column, value) in columns.iter().zip(row) {
+            result_line(&format!("{:<width$}  {value}", visible(&column.name)));
+        }
     }
 }

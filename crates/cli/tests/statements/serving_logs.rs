@@ -63,7 +63,8 @@ fn last(place: &Place, file: &str) -> i64 {
 /// The differential backups that have closed gaps.
 fn closing(place: &Place) -> Vec<String> {
     let mut names = place.files("");
-    names.retain(|name| name.starts_with("app_gap_"));
+    // One that is being written has another ending.
+    names.retain(|name| name.starts_with("app_gap_") && !name.contains(".windlass-"));
     names
 }
 

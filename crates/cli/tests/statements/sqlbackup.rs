@@ -300,7 +300,7 @@ fn what_is_not_built_is_refused_and_named() {
             "BACKUP DATABASES [app, other] TO DISK = 'd:\\one.bak'",
             "<DATABASE>",
         ),
-        ("BACKUP LOG app TO DISK = 'x'", "Log backups"),
+        ("BACKUP LOG app TO DISK = 'x'", "no log backups"),
         ("BACKUP NONSENSE", "Incorrect syntax near 'NONSENSE'"),
     ] {
         let run = run(&place, command);

@@ -15,6 +15,8 @@ use pipeline::pipeline_messages;
 pub use pipeline::{damage_message, defect_message, loss_messages, set_not_found};
 use source::{needed_base, source_message, source_messages};
 
+use std::path::Path;
+
 use windlass_base::message::table;
 use windlass_base::{Message, Severity};
 use windlass_catalog::Error as CatalogError;
@@ -22,7 +24,7 @@ use windlass_device::{Error as DeviceError, Operation};
 
 use windlass_tsql::error::ParseError;
 
-use crate::{Failure, NameError};
+use crate::{Failure, NameError, near};
 
 macro_rules! failures {
     ($($error:ty => $messages:expr;)*) => {
@@ -188,7 +190,8 @@ fn device_message(error: &DeviceError) -> Message {
     let text = || quoted_os_error(&error.source);
     match error.operation {
         Operation::Open => table::cannot_open_device(&error.device, os_error(&error.source))
-            .with_state(OPENED_TO_READ),
+            .with_state(OPENED_TO_READ)
+            .with_advice(near::advice(Path::new(&error.device), &error.source)),
         Operation::Read => table::device_read_failed(&error.device, text()),
         Operation::Write | Operation::Sync | Operation::Rename => {
             table::device_write_failed(&error.device, text())

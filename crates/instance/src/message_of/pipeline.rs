@@ -59,9 +59,11 @@ fn message(error: &Error) -> Message {
             None => table::half_named(files),
         },
         Error::VolumeEmpty { device } => table::volume_empty(device),
-        Error::FamiliesMissing { expected, provided } => {
-            table::families_missing(expected, provided)
-        }
+        Error::FamiliesMissing {
+            expected,
+            provided,
+            named,
+        } => table::families_missing(expected, provided).with_advice(missing(*expected, named)),
         Error::FamilyCountDiffers {
             device,
             found,
@@ -213,4 +215,32 @@ pub fn loss_messages(damaged: &DamagedChunks) -> Vec<Message> {
         }
     }
     messages
+}
+
+/// Which of the families of a media set are not named.
+fn missing(expected: usize, named: &[(String, u16)]) -> Option<String> {
+    const SHOWN: usize = 8;
+    if named.is_empty() {
+        return None;
+    }
+    let is_named = |number: usize| {
+        named
+            .iter()
+            .any(|(_, family)| usize::from(*family) == number)
+    };
+    let absent = (1..=expected).filter(|number| !is_named(*number));
+    let mut numbers: Vec<String> = absent
+        .clone()
+        .take(SHOWN)
+        .map(|number| number.to_string())
+        .collect();
+    if absent.count() > SHOWN {
+        numbers.push("...".to_owned());
+    }
+    let given = named
+        .iter()
+        .take(SHOWN)
+        .map(|(device, family)| format!("'{device}' is family {family}"));
+    let given = given.collect::<Vec<_>>().join(", ");
+    Some(format!("{given}; missing: {}.", numbers.join(", ")))
 }

@@ -8,6 +8,7 @@ use windlass_io::other_name::OtherName;
 use windlass_source::sqlite::SpoolError;
 use windlass_source::{Alias, Error};
 
+use crate::near;
 use crate::operation::restore::WITH_REPLACE;
 
 use super::{engine_message, os_error, quoted_os_error};
@@ -35,6 +36,7 @@ pub(super) fn source_message(error: &Error) -> Message {
         Error::NotFound { path } => {
             let missing = std::io::Error::from_raw_os_error(NO_SUCH_FILE);
             table::cannot_open_file(path.display(), os_error(&missing))
+                .with_advice(near::advice(path, &missing))
         }
         Error::NotAFile { path } => table::cannot_open_file(path.display(), "It is not a file"),
         Error::Io {

@@ -1,6 +1,8 @@
 //! Which databases an operation may touch.
 
+use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_base::similar::did_you_mean;
 use windlass_catalog::{DatabaseRecord, DatabaseState, Origin};
 
 use crate::instance::is_system_database;
@@ -47,10 +49,19 @@ pub(crate) fn readable(session: &Session, name: &str) -> Result<DatabaseRecord, 
 
 /// The catalog entry of a database in any state.
 pub(crate) fn known(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
-    session
-        .instance
-        .database(name)?
-        .ok_or_else(|| table::database_does_not_exist(name).with_state(11).into())
+    match session.instance.database(name)? {
+        Some(record) => Ok(record),
+        None => Err(unknown(session, name).into()),
+    }
+}
+
+/// That there is no such database, and which one may be meant.
+fn unknown(session: &Session, name: &str) -> Message {
+    let registered = session.instance.catalog().databases().unwrap_or_default();
+    let registered = registered.iter().map(|record| record.name.as_str());
+    table::database_does_not_exist(name)
+        .with_state(11)
+        .with_advice(did_you_mean(name, registered))
 }
 
 /// Refuses a log backup of a database without a log that is kept: 4208, or that the database does not exist.

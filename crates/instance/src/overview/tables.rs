@@ -3,8 +3,9 @@
 use crate::damage;
 use serde_json::{Map, Value as Json, json};
 use windlass_base::Moment;
+use windlass_base::json_time;
 use windlass_catalog::PastBackup;
-use windlass_report::{Cell, Column, Row, Table};
+use windlass_report::{Cell, Column, ColumnKind, Row, Table};
 
 use super::kind;
 use super::subject::{Subject, Subjects, Verdict, duration, files, rate, ratio};
@@ -206,7 +207,10 @@ pub fn objective(minutes: i64) -> String {
 /// The tables as one object.
 pub fn json(subjects: &Subjects<'_>, tables: &[&Table]) -> Json {
     let mut object = Map::new();
-    object.insert("now".to_owned(), json!(subjects.now.to_string()));
+    object.insert(
+        "now".to_owned(),
+        json!(json_time(&subjects.now.to_string())),
+    );
     object.insert("rpo_minutes".to_owned(), json!(subjects.rpo_minutes));
     for table in tables {
         let rows: Vec<Json> = table.rows.iter().map(|row| object_of(table, row)).collect();
@@ -220,6 +224,7 @@ pub fn object_of(table: &Table, row: &Row) -> Json {
     let cells = table.columns.iter().zip(&row.cells);
     let cells = cells.map(|(column, cell)| {
         let value = match cell {
+            Cell::Text(text) if column.kind == ColumnKind::Moment => json!(json_time(text)),
             Cell::Text(text) => json!(text),
             Cell::Number(number) => json!(number),
             Cell::Missing => Json::Null,

@@ -136,7 +136,7 @@ impl Runner<'_> {
             Verb::Backup(databases) => self.back_up(databases),
             Verb::Restore(name) => self.restore(name),
             Verb::BackupLog | Verb::RestoreLog => self.report
-                .refuse("Log backups are not supported: every database uses the simple recovery model (message 4208). BACKUP DATABASE ... WITH DIFFERENTIAL writes what changed since the full backup."),
+                .refuse("This dialect has no log backups here. BACKUP LOG and RESTORE LOG in T-SQL have them (windlass sql), and on the command line windlass backup NAME --log --to FILE and windlass restore."),
             Verb::VerifyOnly => {
                 let options = self.options;
                 let verification = VerifyOptions {

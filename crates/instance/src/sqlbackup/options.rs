@@ -1,5 +1,6 @@
 //! The options of the dialect: parsing, and the reasons for refusing some.
 
+use windlass_base::similar::did_you_mean;
 use windlass_codec::Compression;
 use windlass_crypt::{Cipher, Passphrase};
 use windlass_pipeline::{OnDamage, Overwrite, Probe};
@@ -134,14 +135,9 @@ pub(super) fn read(command: &Command) -> Result<Options, String> {
             options.words.extend(word(setting));
             continue;
         }
-        let known = match command.verb {
-            Verb::Backup(_) => read_backup(setting, &mut options)?,
-            Verb::Restore(_) => read_restore(setting, &mut options)?,
-            Verb::VerifyOnly if read_password(setting, &mut options)? => true,
-            _ => read_reading(setting, &mut options)?,
-        };
-        if !known {
-            return Err(format!("{name} is not an option of this command."));
+        if !read_own(&command.verb, setting, &mut options)? {
+            let hint = suggestion(&command.verb, name).unwrap_or_default();
+            return Err(format!("{name} is not an option of this command.{hint}"));
         }
         options.words.extend(word(setting));
     }
@@ -152,6 +148,81 @@ pub(super) fn read(command: &Command) -> Result<Options, String> {
         return Err("MIRRORFILE needs a backup to one file.".to_owned());
     }
     Ok(options)
+}
+
+/// Reads an option of the command; returns whether it was one.
+fn read_own(verb: &Verb, setting: &Setting, options: &mut Options) -> Result<bool, String> {
+    match verb {
+        Verb::Backup(_) => read_backup(setting, options),
+        Verb::Restore(_) => read_restore(setting, options),
+        Verb::VerifyOnly if read_password(setting, options)? => Ok(true),
+        _ => read_reading(setting, options),
+    }
+}
+
+/// The names of all options that some command reads.
+const NAMES: &[&str] = &[
+    "CHECKDB",
+    "CHECKSUM",
+    "COMPRESSION",
+    "CONTINUE_AFTER_ERROR",
+    "COPYTO",
+    "COPY_ONLY",
+    "DESCRIPTION",
+    "DIFFERENTIAL",
+    "DISKRETRYCOUNT",
+    "DISKRETRYINTERVAL",
+    "DROPDB",
+    "DROPDBIFSUCCESSFUL",
+    "ERASEFILES",
+    "ERASEFILES_ATSTART",
+    "ERASEFILES_PRIMARY",
+    "ERASEFILES_REMOTE",
+    "FILECOUNT",
+    "FILEOPTIONS",
+    "FORMAT",
+    "FULLIFREQUIRED",
+    "INIT",
+    "KEYSIZE",
+    "LOGTO",
+    "LOG_ONERROR",
+    "LOG_ONERRORONLY",
+    "MAXTRANSFERSIZE",
+    "MIRRORFILE",
+    "MOVE",
+    "NAME",
+    "NOCOMPRESSWRITE",
+    "NOINIT",
+    "NOLOG",
+    "NORECOVERY",
+    "NOWRITE",
+    "NO_CHECKSUM",
+    "PASSWORD",
+    "PASSWORDFILE",
+    "RECOVERY",
+    "REPLACE",
+    "SINGLERESULTSET",
+    "SKIP",
+    "STOP_ON_ERROR",
+    "THREADCOUNT",
+    "VERIFY",
+];
+
+/// The option of the command that a name was probably meant to be, as a sentence.
+fn suggestion(verb: &Verb, name: &str) -> Option<String> {
+    let has = |known: &&&str| {
+        let setting = Setting {
+            name: (**known).to_owned(),
+            value: None,
+            target: None,
+        };
+        let mut unused = Options::default();
+        // An error says that it needs a value.
+        read_common(&setting, &mut unused) != Ok(false)
+            || read_own(verb, &setting, &mut unused) != Ok(false)
+    };
+    let known = NAMES.iter().filter(has).copied();
+    did_you_mean(name, known).map(|hint| format!(" {hint}"))
 }
 
 /// Reads an option that every command has; returns whether it was one.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
+use windlass_base::pattern::matches;
 use windlass_catalog::Provenance;
 use windlass_device::{DeviceAddress, DeviceFolder};
 use windlass_media::SetType;
@@ -160,36 +161,6 @@ fn matching(session: &Session, command: &Command) -> Result<Scan, String> {
     };
     retention::scan_only(&folders, is_meant, &mut HeaderCache::default())
         .map_err(|error| error.to_string())
-}
-
-/// Whether a name matches a pattern with `*` and `?`.
-fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
-    let (mut at, mut place) = (0, 0);
-    // The position of the last star, and how far it matches so far.
-    let mut star: Option<(usize, usize)> = None;
-    while place < name.len() {
-        match pattern.get(at) {
-            Some('*') => {
-                star = Some((at, place));
-                at += 1;
-            }
-            Some(character) if *character == '?' || *character == name[place] => {
-                at += 1;
-                place += 1;
-            }
-            _ => match star {
-                Some((position, taken)) => {
-                    star = Some((position, taken + 1));
-                    at = position + 1;
-                    place = taken + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[at..].iter().all(|character| *character == '*')
 }
 
 fn contradicted(one: &str, other: &str) -> String {

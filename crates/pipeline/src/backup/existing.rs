@@ -76,6 +76,7 @@ impl Existing {
                 let copy = copy.ok_or(Error::FamiliesMissing {
                     expected: first.families.len(),
                     provided: mirror.families.len(),
+                    named: Vec::new(),
                 })?;
                 let at = copy.listing.append_position(self.kept);
                 position = common(position, at).ok_or_else(|| Error::OtherBackupSet {

@@ -269,6 +269,7 @@ fn open_existing(devices: &[DeviceAddress]) -> Result<MediaSet, Error> {
             return Err(Error::FamiliesMissing {
                 expected: found,
                 provided: expected,
+                named: vec![(device.name.clone(), header.family_number)],
             });
         }
         if found < expected {

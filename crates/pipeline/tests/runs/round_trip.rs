@@ -228,7 +228,8 @@ fn stripes_are_checked_to_belong_together() {
         open(&[&one[0]]),
         Error::FamiliesMissing {
             expected: 2,
-            provided: 1
+            provided: 1,
+            ..
         }
     ));
     assert!(matches!(

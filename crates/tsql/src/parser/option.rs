@@ -9,7 +9,7 @@ use crate::ast::{
 };
 use crate::error::ParseError;
 use crate::lexer::TokenKind;
-use crate::option::{ArgumentKind, OptionRow, OptionWord, backup_row, restore_row};
+use crate::option::{ArgumentKind, BACKUP, OptionRow, OptionWord, RESTORE};
 use crate::span::Spanned;
 
 const ENCRYPTION_ALGORITHMS: &[(&str, EncryptionAlgorithm)] = &[
@@ -49,7 +49,7 @@ impl Parser<'_> {
     }
 
     fn backup_option(&mut self) -> Result<BackupOption, ParseError> {
-        let row = self.option_row("BACKUP", backup_row)?;
+        let row = self.option_row("BACKUP", BACKUP)?;
         let option = match row.argument {
             ArgumentKind::None => Some(BackupOption::Flag(row.word)),
             ArgumentKind::Value => {
@@ -80,7 +80,7 @@ impl Parser<'_> {
     }
 
     fn restore_option(&mut self) -> Result<RestoreOption, ParseError> {
-        let row = self.option_row("RESTORE", restore_row)?;
+        let row = self.option_row("RESTORE", RESTORE)?;
         let option = match row.argument {
             ArgumentKind::None => Some(RestoreOption::Flag(row.word)),
             ArgumentKind::Value => {
@@ -109,17 +109,25 @@ impl Parser<'_> {
     fn option_row(
         &mut self,
         statement: &str,
-        find: impl FnOnce(OptionWord) -> Option<&'static OptionRow>,
+        rows: &'static [OptionRow],
     ) -> Result<&'static OptionRow, ParseError> {
         let Some(word) = self.word() else {
             return Err(self.unexpected());
         };
-        let Some(row) = OptionWord::find(word).and_then(find) else {
+        let found = OptionWord::find(word);
+        let row = found.and_then(|word| rows.iter().find(|row| row.word == word));
+        let Some(row) = row else {
             // FILE is reserved, so where it is not an option it is a syntax error like any keyword.
             if !self.is_at_identifier() {
                 return Err(self.unexpected());
             }
-            return Err(ParseError::unknown_option(self.here(), word, statement));
+            let known = rows.iter().map(|row| row.word.spelling());
+            return Err(ParseError::unknown_option(
+                self.here(),
+                word,
+                statement,
+                known,
+            ));
         };
         self.bump();
         Ok(row)
@@ -136,6 +144,10 @@ impl Parser<'_> {
     fn compression(&mut self) -> Result<Option<Compression>, ParseError> {
         if !self.accept_symbol("(") {
             return Ok(None);
+        }
+        if self.is_word("LEVEL") {
+            let hint = "The algorithm comes first: COMPRESSION (ALGORITHM = ZSTD, LEVEL = HIGH).";
+            return Err(self.unexpected().with_hint(hint));
         }
         self.expect_word("ALGORITHM")?;
         self.expect_symbol("=")?;

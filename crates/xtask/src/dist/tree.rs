@@ -102,10 +102,13 @@ impl Tree {
         fs::write(&place, bytes).map_err(|error| format!("{}: {error}", place.display()))
     }
 
-    /// Compresses the manual pages, and gives everything the same time and its mode, whatever the umask.
+    /// Compresses the manual pages, each in the folder of its section, and gives everything the same time and its mode,
+    /// whatever the umask.
     fn settle(&self, release: &Release) -> Result<(), String> {
-        let man = self.0.join("usr/share/man/man1");
-        let script = "gzip -9n \"$1\"/*.1 && find \"$2\" -type d -exec chmod 755 {} + \
+        let man = self.0.join("usr/share/man");
+        let script = "mkdir -p \"$1\"/man5 \"$1\"/man7 \
+            && mv \"$1\"/man1/*.5 \"$1\"/man5 && mv \"$1\"/man1/*.7 \"$1\"/man7 \
+            && gzip -9n \"$1\"/man?/*.[157] && find \"$2\" -type d -exec chmod 755 {} + \
             && find \"$2\" -type f ! -perm -100 -exec chmod 644 {} + \
             && find \"$2\" -exec touch --no-dereference --date=@\"$3\" {} +";
         let mut command = Command::new("sh");

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustyline::config::{Behavior, Config};
+use rustyline::config::{Behavior, CompletionType, Config};
 use rustyline::error::ReadlineError;
 use rustyline::history::{FileHistory, History as _};
 use rustyline::{Editor, history::MemHistory};
 
+use super::names::Names;
 use crate::cancel::Waiting;
 
 /// Number of stored lines.
@@ -41,7 +42,7 @@ pub(super) enum Lines {
 
 /// Lines typed by a person.
 pub(super) struct Typed {
-    editor: Editor<(), MemHistory>,
+    editor: Editor<Names, MemHistory>,
     interrupted: Arc<AtomicBool>,
     /// The history file, if the user has a folder for it.
     kept: Option<(FileHistory, PathBuf)>,
@@ -50,13 +51,18 @@ pub(super) struct Typed {
 impl Lines {
     /// Starts reading. An interrupt that the terminal driver turns into a signal sets
     /// `interrupted`.
-    pub(super) fn new(waiting: Waiting, interrupted: Arc<AtomicBool>) -> Result<Self, String> {
+    pub(super) fn new(
+        waiting: Waiting,
+        interrupted: Arc<AtomicBool>,
+        names: Names,
+    ) -> Result<Self, String> {
         if waiting == Waiting::Pipe {
             return Ok(Self::Sent(std::io::stdin().lines()));
         }
         // Results may go to a file; the editor still uses the terminal.
         let config = Config::builder()
             .behavior(Behavior::PreferTerm)
+            .completion_type(CompletionType::List)
             .auto_add_history(false)
             .max_history_size(HISTORY_LINES)
             .and_then(|config| config.history_ignore_dups(true))
@@ -64,6 +70,7 @@ impl Lines {
             .build();
         let mut editor = Editor::with_history(config.clone(), MemHistory::with_config(&config))
             .map_err(|error| error.to_string())?;
+        editor.set_helper(Some(names));
         let kept = history_file().map(|path| (FileHistory::with_config(&config), path));
         if let Some((_, path)) = &kept {
             let mut before = FileHistory::with_config(&config);
@@ -89,6 +96,13 @@ impl Lines {
                 None => Line::End,
             },
             Self::Typed(typed) => typed.next(number),
+        }
+    }
+
+    /// Takes the names that Tab completes: a batch may have changed them.
+    pub(super) fn set_names(&mut self, names: Names) {
+        if let Self::Typed(typed) = self {
+            typed.editor.set_helper(Some(names));
         }
     }
 

@@ -19,7 +19,7 @@ use windlass_report::Table;
 use super::ReportArguments;
 use crate::args::Common;
 use crate::command::{Outcome, existing_session, failed, misused};
-use crate::output::{Console, Layout, message_line, result_json, result_line, result_text};
+use crate::output::{Console, Layout, error_line, result_json, result_line, result_text};
 
 /// Runs the command.
 pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
@@ -91,10 +91,7 @@ pub(super) fn write(path: &Path, text: &str) -> Outcome {
     match output::write(path, text.as_bytes(), output::MODE_PUBLIC) {
         Ok(()) => Outcome::Succeeded,
         Err(error) => {
-            message_line(&format!(
-                "error: cannot write '{}': {error}",
-                path.display()
-            ));
+            error_line(&format!("cannot write '{}': {error}", path.display()));
             Outcome::Failed
         }
     }

@@ -42,6 +42,8 @@ impl BackupOperation<'_> {
         let copies = std::iter::once(&media.devices).chain(&media.mirrors);
         let named = self.options.base.iter().chain(copies.flatten());
         let Some(earlier) = earlier(self.session, &self.record, named)? else {
+            let file = self.record.path.display();
+            sink.message(table::database_file_empty(file));
             return Ok(Content::Empty);
         };
         let file = self.record.path.display().to_string();

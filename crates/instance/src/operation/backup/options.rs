@@ -133,12 +133,15 @@ pub enum CompressionChoice {
 }
 
 impl FromStr for CompressionChoice {
-    type Err = windlass_codec::Error;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.to_ascii_lowercase().as_str() {
             "auto" | "zstd:auto" => Ok(Self::Auto),
-            _ => text.parse().map(Self::Fixed),
+            _ => match text.parse::<Compression>() {
+                Ok(fixed) => Ok(Self::Fixed(fixed)),
+                Err(error) => Err(format!("{error}, or AUTO")),
+            },
         }
     }
 }

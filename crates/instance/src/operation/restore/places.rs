@@ -13,7 +13,7 @@ use crate::message_of::{os_error, quoted_os_error};
 use crate::names::absolute;
 use crate::operation::media::OpenedSet;
 use crate::operation::sql_server;
-use crate::{Failure, Session};
+use crate::{Failure, Session, near};
 
 /// A file of the set with its target path.
 pub(super) struct Placed {
@@ -174,8 +174,8 @@ pub(in crate::operation) fn placed(path: &Path) -> Result<PathBuf, Failure> {
     let folder = windlass_io::directory::parent(&placed);
     match std::fs::metadata(&folder) {
         Err(error) => {
-            let error = quoted_os_error(&error);
-            Err(table::directory_lookup_failed(placed.display(), error).into())
+            let lookup = table::directory_lookup_failed(placed.display(), quoted_os_error(&error));
+            Err(lookup.with_advice(near::advice(&placed, &error)).into())
         }
         Ok(_) => Ok(placed),
     }

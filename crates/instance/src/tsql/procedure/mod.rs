@@ -13,6 +13,7 @@ mod sqlbackup;
 pub(crate) mod stored;
 
 use windlass_base::message::table;
+use windlass_base::similar::did_you_mean;
 use windlass_tsql::ast::{Argument, ArgumentDirection, ArgumentValue, Execute, Membership};
 use windlass_tsql::span::Spanned;
 
@@ -162,11 +163,23 @@ fn call(
     }
 }
 
+/// What a batch can begin with: a procedure that is here, or a statement that was meant.
+fn callable() -> impl Iterator<Item = &'static str> {
+    const STATEMENTS: &[&str] = &[
+        "ALTER", "BACKUP", "CREATE", "DECLARE", "DELETE", "EXECUTE", "INSERT", "PRINT", "RESTORE",
+        "SELECT", "UPDATE",
+    ];
+    let names = BUILT_IN.iter().map(|(name, _)| *name);
+    names.chain(STATEMENTS.iter().copied())
+}
+
 /// The message for an unknown procedure, or for one that only SQL Server has.
 fn unknown(procedure: &str) -> Failure {
     match procedure {
         "sp_rename" | "sp_renamedb" => table::renaming_not_supported(procedure).into(),
-        _ => table::procedure_not_found(procedure).into(),
+        _ => table::procedure_not_found(procedure)
+            .with_advice(did_you_mean(procedure, callable()))
+            .into(),
     }
 }
 

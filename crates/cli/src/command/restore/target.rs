@@ -1,0 +1,88 @@
+//! What a command restores upon: a registered database's file, or a sequence that waits; and what it leaves there.
+
+use std::path::PathBuf;
+
+use windlass_base::Message;
+use windlass_base::message::table;
+use windlass_instance::operation::Sequence;
+use windlass_instance::{Failure, Session};
+
+use crate::args::RestoreArguments;
+use crate::output::Console;
+
+/// Refuses the file of a registered database, which T-SQL would replace as the database's own: whoever names a target
+/// file does not say that there is one.
+pub(super) fn needs_replace(
+    session: &Session,
+    arguments: &RestoreArguments,
+    name: &str,
+) -> Option<Message> {
+    let target = arguments.to.as_deref()?;
+    if arguments.replace || arguments.media.is_empty() || arguments.database.is_some() {
+        return None;
+    }
+    let is_registered = matches!(session.instance().database(name), Ok(Some(_)));
+    let begins = matches!(sequence(session, arguments, name), Ok(Sequence::None));
+    (is_registered && begins && target.exists())
+        .then(|| table::target_needs_replace(target.display()))
+}
+
+/// The state of the sequence of restores at the target.
+pub(super) fn sequence(
+    session: &Session,
+    arguments: &RestoreArguments,
+    name: &str,
+) -> Result<Sequence, Failure> {
+    let moved = arguments.moves.first().map(|(_, path)| PathBuf::from(path));
+    let target = arguments.to.clone().or(moved);
+    let target = target.filter(|_| arguments.database.is_none() || arguments.to.is_some());
+    session.sequence(name, target.as_deref())
+}
+
+/// Reports the state of a sequence that failed after its full backup, and how to continue.
+pub(super) fn left_open(
+    session: &Session,
+    arguments: &RestoreArguments,
+    name: &str,
+    console: &mut Console,
+) {
+    match sequence(session, arguments, name) {
+        Err(_) | Ok(Sequence::None) => {}
+        Ok(Sequence::Torn) => console.message(table::sequence_torn(name)),
+        Ok(Sequence::Waits(_)) if arguments.follow.is_some() => {
+            let (place, _) = ways_on(arguments, name);
+            console.message(table::spool_waits(name, place));
+        }
+        Ok(Sequence::Waits(_)) => {
+            let (place, recovery) = ways_on(arguments, name);
+            console.message(table::sequence_waits(name, place, recovery));
+        }
+    }
+}
+
+/// The words that name the target on the command line, and the command that recovers the full backup
+/// alone.
+fn ways_on(arguments: &RestoreArguments, name: &str) -> (String, String) {
+    let mut words = Vec::new();
+    if arguments.database.is_some() {
+        words.extend(["--database".to_owned(), name.to_owned()]);
+    }
+    if let Some(path) = &arguments.to {
+        words.extend(["--to".to_owned(), path.display().to_string()]);
+    }
+    let mut recovering = words.clone();
+    if arguments.replace {
+        recovering.push("--replace".to_owned());
+    }
+    let recovery = match words.is_empty() {
+        true => String::new(),
+        false => format!(
+            " To take the state of the full backup: windlass restore {}.",
+            shell_words::join(recovering)
+        ),
+    };
+    for (logical, path) in &arguments.moves {
+        words.extend(["--move".to_owned(), format!("{logical}={path}")]);
+    }
+    (shell_words::join(words), recovery)
+}

@@ -1,0 +1,183 @@
+//! `windlass backup --all`: an instance, or a folder of SQLite files.
+
+use serde_json::Value as Json;
+
+use crate::support::{Place, make_database, on, registered, rows, succeed, well};
+
+/// A folder `dbs` with four databases, their companions, and files that are none.
+fn folder() -> Place {
+    let place = Place::new();
+    std::fs::create_dir(place.path("dbs")).expect("a folder");
+    std::fs::create_dir(place.path("bak")).expect("a folder");
+    for name in ["shop.db", "shop_test.db", "wiki.sqlite", "blog.db"] {
+        make_database(&place.path(&format!("dbs/{name}")), 30);
+    }
+    std::fs::write(place.path("dbs/notes.txt"), "no database").expect("a file");
+    place
+}
+
+#[test]
+fn every_database_of_a_folder_is_backed_up_and_no_other_file() {
+    let place = folder();
+    let run = place.succeed(&["backup", "--all", "dbs", "--to", "bak", "--parallel", "3"]);
+    assert_eq!(
+        place.files("bak"),
+        ["blog.bak", "shop.bak", "shop_test.bak", "wiki.bak"]
+    );
+    assert!(
+        run.err
+            .contains("4 databases were backed up, 0 failed, 0 were left out."),
+        "{}",
+        run.err
+    );
+    for name in ["blog", "shop", "shop_test", "wiki"] {
+        assert!(
+            run.out.contains(&format!("{name}: backup set 1")),
+            "{}",
+            run.out
+        );
+        let (medium, copy) = (format!("bak/{name}.bak"), format!("{name}.copy"));
+        place.succeed(&["restore", &medium, "--to", &copy]);
+        assert_eq!(rows(&place.path(&copy)), 30);
+    }
+    // The second night is appended; a differential finds its base on the medium of its own database.
+    place.succeed(&["backup", "--all", "dbs", "--to", "bak", "--differential"]);
+    let header = place.succeed(&["header", "bak/wiki.bak", "--json"]).out;
+    let sets: Json = serde_json::from_str(&header).expect("JSON");
+    assert_eq!(sets.as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn patterns_say_which() {
+    let place = folder();
+    place.succeed(&[
+        "backup", "--all", "dbs", "--to", "bak", "--only", "shop*", "--only", "blog", "--except",
+        "*_test",
+    ]);
+    assert_eq!(place.files("bak"), ["blog.bak", "shop.bak"]);
+    let run = place.run(&["backup", "--all", "dbs", "--to", "bak", "--only", "nothing"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.err.contains("Msg 50337"), "{}", run.err);
+    for wrong in [
+        &["backup", "--all", "dbs", "--to", "nosuch"][..],
+        &["backup", "--all", "--to", "bak"],
+        &["backup", "--all", "dbs", "--to", "bak", "--to", "temp"],
+        &["backup", "dbs/shop.db", "--to", "x.bak", "--only", "x"],
+    ] {
+        let run = place.run(wrong);
+        assert_eq!(run.code, Some(2), "{wrong:?}: {}", run.err);
+    }
+}
+
+#[test]
+fn two_files_of_one_name_do_not_share_a_medium() {
+    let place = folder();
+    make_database(&place.path("dbs/shop.sqlite"), 5);
+    place.succeed(&["backup", "--all", "dbs", "--to", "bak", "--only", "shop"]);
+    assert_eq!(place.files("bak"), ["shop.db.bak", "shop.sqlite.bak"]);
+}
+
+#[test]
+fn two_databases_never_share_a_medium() {
+    let place = folder();
+    make_database(&place.path("dbs/shop.sqlite"), 5);
+    make_database(&place.path("dbs/shop.db.old"), 6);
+    // shop.db has its ending because of shop.sqlite, and then the name of shop.db.old without one.
+    let run = place.run(&["backup", "--all", "dbs", "--to", "bak", "--format"]);
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    assert!(
+        run.err.contains("'dbs/shop.db' and 'dbs/shop.db.old'"),
+        "{}",
+        run.err
+    );
+    assert!(place.files("bak").is_empty());
+    place.succeed(&["backup", "--all", "dbs", "--to", "bak", "--except", "*.old"]);
+    assert_eq!(place.files("bak").len(), 5);
+}
+
+#[test]
+fn a_limit_is_that_of_all_together() {
+    let place = folder();
+    let arguments = ["backup", "--all", "dbs", "--to", "bak", "--dry-run"];
+    let limits = [
+        "--parallel",
+        "4",
+        "--max-rate",
+        "20",
+        "--max-write-rate",
+        "8",
+    ];
+    let run = place.succeed(&[&arguments[..], &limits].concat());
+    let rates = ["MAXRATE = 5", "MAXWRITERATE = 2"];
+    for rate in rates {
+        assert_eq!(run.out.matches(rate).count(), 4, "{rate}: {}", run.out);
+    }
+}
+
+#[test]
+fn one_that_fails_does_not_stop_the_others_and_is_named() {
+    let place = folder();
+    // Its header is whole, its end is not there.
+    let cut = std::fs::File::options()
+        .write(true)
+        .open(place.path("dbs/shop.db"));
+    cut.expect("a file").set_len(4096).expect("a cut");
+    let run = place.run(&["backup", "--all", "dbs", "--to", "bak"]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert_eq!(
+        place.files("bak"),
+        ["blog.bak", "shop_test.bak", "wiki.bak"]
+    );
+    assert!(run.err.contains("dbs/shop.db"), "{}", run.err);
+    assert!(
+        run.err.contains("3 databases were backed up, 1 failed"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn an_instance_is_backed_up_with_its_engine_databases_into_its_history() {
+    let place = registered();
+    std::fs::create_dir(place.path("bak")).expect("a folder");
+    succeed(
+        &place,
+        "CREATE DATABASE own\nGO\nUSE own\nGO\nCREATE TABLE t(x); INSERT INTO t VALUES (7)",
+    );
+    let run = well(
+        &place,
+        &[
+            "backup",
+            "--all",
+            "--to",
+            "bak",
+            "--json",
+            "--parallel",
+            "2",
+        ],
+    );
+    assert_eq!(place.files("bak"), ["app.bak", "other.bak", "own.bak"]);
+    let reports: Result<Vec<Json>, _> = serde_json::Deserializer::from_str(&run.out)
+        .into_iter()
+        .collect();
+    assert_eq!(reports.expect("JSON").len(), 3, "{}", run.out);
+    let last = run.messages().pop().expect("a message");
+    assert_eq!(last["number"], 50338);
+    assert_eq!(on(&place, &["check"]).code, Some(0));
+    well(
+        &place,
+        &[
+            "backup",
+            "--all",
+            "--to",
+            "bak",
+            "--differential",
+            "--except",
+            "own",
+        ],
+    );
+    // A dry run says what each would do, and does nothing.
+    let run = well(&place, &["backup", "--all", "--to", "temp", "--dry-run"]);
+    assert_eq!(run.out.matches("BACKUP DATABASE").count(), 3, "{}", run.out);
+    assert!(place.files("temp").is_empty());
+}

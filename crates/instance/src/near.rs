@@ -1,0 +1,45 @@
+//! What is there instead of a file that is not: its folder is missing, or a file has nearly its name.
+
+use std::io::{Error, ErrorKind};
+use std::path::Path;
+
+use windlass_base::similar::nearest;
+
+/// Folders of more entries are not searched to the end.
+const ENTRIES_MAX: usize = 10_000;
+
+/// A sentence for the message about a file that could not be opened because it, or its folder, is not there.
+pub(crate) fn advice(path: &Path, error: &Error) -> Option<String> {
+    if error.kind() != ErrorKind::NotFound {
+        return None;
+    }
+    let folder = windlass_io::directory::parent(path);
+    if !folder.exists() {
+        return Some(format!("The folder '{}' does not exist.", folder.display()));
+    }
+    let entries = std::fs::read_dir(&folder).ok()?.take(ENTRIES_MAX);
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names: Vec<String> = names.collect();
+    let written = path.file_name()?.to_str()?;
+    let found = nearest(written, names.iter().map(String::as_str))?;
+    Some(format!("Did you mean '{}'?", folder.join(found).display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_folder_is_named_and_so_is_a_file_of_nearly_that_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("app.db"), "").unwrap();
+        let missing = Error::from(ErrorKind::NotFound);
+        let told = |name: &str| advice(&at(name), &missing);
+        assert!(told("ap.db").unwrap().ends_with("/app.db'?"));
+        assert!(told("no/ap.db").unwrap().ends_with("/no' does not exist."));
+        assert_eq!(told("sales.bak"), None);
+        let denied = Error::from(ErrorKind::PermissionDenied);
+        assert_eq!(advice(&at("no/ap.db"), &denied), None);
+    }
+}
