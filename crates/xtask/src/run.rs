@@ -30,6 +30,22 @@ pub(crate) fn execute(name: &str, command: &mut Command) -> Result<(), String> {
     Ok(())
 }
 
+/// What a command prints; an error with its words if it fails.
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
+    let output = command
+        .output()
+        .map_err(|error| format!("{command:?}: cannot start: {error}"))?;
+    if !output.status.success() {
+        return Err(format!(
+            "{command:?}: {}\n{}{}",
+            output.status,
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        ));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// Runs the benchmark programs: on one database, or on a large one with UTF-16 text, the codecs also on one
 /// with UTF-8 text and on the small databases of the shared data.
 pub(crate) fn bench(database: Option<&Path>) -> Result<(), String> {

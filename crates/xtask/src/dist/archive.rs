@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
+use super::Release;
 use super::build::{Built, Target};
 use super::tree::Tree;
-use super::{Release, output};
+use crate::run::output;
 
 /// `windlass-VERSION-TARGET.tar.gz`, to be unpacked over `/` or anywhere.
 pub(super) fn archive(release: &Release, target: Target, tree: &Tree) -> Result<(), String> {

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Release, output};
+use super::Release;
+use crate::run::output;
 
 /// The oldest C library that the program runs with: that of Red Hat 7, Debian 8 and everything since. `zig` brings the
 /// interfaces of each version, for each processor, as well as the C compiler for it.

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::Release;
 use super::build::Target;
-use super::{Release, output};
 use crate::run::execute;
+use crate::run::output;
 
 /// A table with enough rows for several chunks, in a file that no program has open.
 const DATABASE: &str = "import sqlite3, sys

@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(crate) use self::build::Target;
+use crate::run::output;
 
 /// What is made, and where.
 #[derive(clap::Args)]
@@ -191,20 +192,4 @@ fn compare(first: &Path, second: &Path) -> Result<(), String> {
 pub(crate) fn read(path: impl AsRef<Path>) -> Result<String, String> {
     let path = path.as_ref();
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// What a command prints; an error with its words if it fails.
-pub(crate) fn output(command: &mut Command) -> Result<String, String> {
-    let output = command
-        .output()
-        .map_err(|error| format!("{command:?}: cannot start: {error}"))?;
-    if !output.status.success() {
-        return Err(format!(
-            "{command:?}: {}\n{}{}",
-            output.status,
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        ));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use super::build::{GLIBC, Target};
 use super::tree::Tree;
-use super::{Release, output, read};
+use super::{Release, read};
+use crate::run::output;
 
 /// Writes `windlass-VERSION-1.ARCH.rpm`.
 pub(super) fn make(release: &Release, target: Target, tree: &Tree) -> Result<(), String> {

@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::Release;
 use super::build::Built;
-use super::{Release, output};
+use crate::run::output;
 
 /// The folder of the tree, laid out as `/`.
 pub(crate) struct Tree(pub(crate) PathBuf);

@@ -2,9 +2,10 @@
 
 use std::process::Command;
 
+use super::Release;
 use super::build::{GLIBC, Target};
 use super::tree::{EXTENSION, LICENCES, PROGRAM, Tree};
-use super::{Release, output};
+use crate::run::output;
 
 /// Writes `windlass-VERSION-py3-none-PLATFORM.whl`.
 pub(super) fn make(release: &Release, target: Target, tree: &Tree) -> Result<(), String> {

@@ -6,6 +6,8 @@ use std::process::Command;
 
 use serde::Deserialize;
 
+use crate::run::output;
+
 /// The programs and libraries that are handed out.
 const ARTEFACTS: [&str; 4] = ["--package", "windlass", "--package", "windlass-extension"];
 
@@ -85,15 +87,4 @@ fn tree_line(line: &str) -> Option<(String, String)> {
     let name = words.next()?;
     let version = words.next()?.strip_prefix('v')?;
     Some((name.to_owned(), version.to_owned()))
-}
-
-fn output(command: &mut Command) -> Result<String, String> {
-    let output = command
-        .output()
-        .map_err(|error| format!("cargo cannot be started: {error}"))?;
-    if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{command:?}: {}", words.trim()));
-    }
-    String::from_utf8(output.stdout).map_err(|error| format!("{command:?}: {error}"))
 }

@@ -68,11 +68,14 @@ struct WorkspaceMetadata {
 pub(crate) fn check() -> Result<(), String> {
     let rules = rules()?;
     let mut complaints = Vec::new();
+    let mut packages = Vec::new();
     for manifest in MANIFESTS {
-        for package in graph::packages(manifest, &rules.graph.targets)? {
-            check_package(&package, &rules.licenses.allow, &mut complaints);
-        }
+        packages.extend(graph::packages(manifest, &rules.graph.targets)?);
     }
+    for package in &packages {
+        check_package(package, &rules.licenses.allow, &mut complaints);
+    }
+    check_sources(&packages, &mut complaints);
     let built = graph::of_artefacts(Edges::Built, &rules.graph.targets)?;
     check_duplicates(&built, &rules.bans.skip, &mut complaints);
     check_pre_releases(&built, &pre_releases()?, &mut complaints);
@@ -110,17 +113,30 @@ fn parsed<T: serde::de::DeserializeOwned>(path: &str) -> Result<T, String> {
     toml::from_str(&text).map_err(|error| format!("{path}: {error}"))
 }
 
-/// A package comes from the registry that Cargo uses by default, and has a licence that is accepted.
-fn check_package(package: &Package, accepted: &[String], complaints: &mut Vec<String>) {
-    let Some(source) = &package.source else {
-        return;
-    };
-    let spec = package.spec();
-    if !source.starts_with("registry+") || !source.ends_with("/crates.io-index") {
+/// All packages come from one registry.
+fn check_sources(packages: &[Package], complaints: &mut Vec<String>) {
+    let sources = packages
+        .iter()
+        .filter_map(|package| Some((package.source.as_deref()?, package)));
+    let first: BTreeMap<&str, &Package> = sources.collect();
+    let is_registry = |source: &&str| source.starts_with("registry+");
+    if first.len() > 1 || !first.keys().all(is_registry) {
+        let of =
+            |(source, package): (&&str, &&Package)| format!("{} from {source}", package.spec());
+        let found: Vec<_> = first.iter().map(of).collect();
         complaints.push(format!(
-            "{spec} comes from {source}, not from the registry of Cargo"
+            "packages come from elsewhere than one registry: {}",
+            found.join(", ")
         ));
     }
+}
+
+/// A package has a licence that is accepted.
+fn check_package(package: &Package, accepted: &[String], complaints: &mut Vec<String>) {
+    if package.source.is_none() {
+        return;
+    }
+    let spec = package.spec();
     match &package.license {
         None => complaints.push(format!("{spec} names no licence")),
         Some(expression) => match licence::is_met(expression, accepted) {
@@ -245,27 +261,45 @@ mod tests {
         assert!(complaints[0].contains("old is no longer a pre-release"));
     }
 
+    fn package(source: &str, license: Option<&str>) -> Package {
+        serde_json::from_value(serde_json::json!({
+            "name": "x", "version": "1.0.0", "license": license, "source": source,
+            "manifest_path": "x/Cargo.toml",
+        }))
+        .unwrap()
+    }
+
+    const REGISTRY: &str = "registry+https://example.org/index";
+
     #[test]
-    fn a_package_of_another_source_or_licence_is_refused() {
-        let package = |source: &str, license: Option<&str>| -> Package {
-            serde_json::from_value(serde_json::json!({
-                "name": "x", "version": "1.0.0", "license": license, "source": source,
-                "manifest_path": "x/Cargo.toml",
-            }))
-            .unwrap()
-        };
-        let complaints = |package: &Package| {
+    fn a_package_of_another_licence_is_refused() {
+        let complaints = |license: Option<&str>| {
             let mut complaints = Vec::new();
-            check_package(package, &["MIT".to_owned()], &mut complaints);
+            check_package(
+                &package(REGISTRY, license),
+                &["MIT".to_owned()],
+                &mut complaints,
+            );
             complaints.len()
         };
-        let registry = "registry+https://example.org/crates.io-index";
-        assert_eq!(complaints(&package(registry, Some("MIT"))), 0);
-        assert_eq!(complaints(&package(registry, Some("GPL-3.0"))), 1);
-        assert_eq!(complaints(&package(registry, None)), 1);
-        assert_eq!(
-            complaints(&package("git+https://example.org/x", Some("MIT"))),
-            1
-        );
+        assert_eq!(complaints(Some("MIT")), 0);
+        assert_eq!(complaints(Some("GPL-3.0")), 1);
+        assert_eq!(complaints(None), 1);
+    }
+
+    #[test]
+    fn packages_come_from_one_registry() {
+        let complaints = |sources: &[&str]| {
+            let packages: Vec<_> = sources.iter().map(|from| package(from, None)).collect();
+            let mut complaints = Vec::new();
+            check_sources(&packages, &mut complaints);
+            complaints.len()
+        };
+        let git = "git+https://example.org/x";
+        let other = "registry+https://example.com/index";
+        assert_eq!(complaints(&[REGISTRY, REGISTRY]), 0);
+        assert_eq!(complaints(&[REGISTRY, git]), 1);
+        assert_eq!(complaints(&[git]), 1);
+        assert_eq!(complaints(&[REGISTRY, other]), 1);
     }
 }
