@@ -100,7 +100,8 @@ impl Session {
         Self::cancelled_by(instance, self.cancel_flag())
     }
 
-    fn cancelled_by(instance: Instance, cancel: Arc<AtomicBool>) -> Self {
+    /// Creates a session that is cancelled by a flag of others.
+    pub fn cancelled_by(instance: Instance, cancel: Arc<AtomicBool>) -> Self {
         let identity = instance.identity();
         let client = Client {
             host: identity.machine.clone(),

@@ -1,8 +1,11 @@
 //! Recognises files of databases by their first bytes, whatever their names.
 
+/// How SQLite databases begin, those of the page engine too.
+const DATABASE: &[u8] = b"SQLite format 3\0";
+
 /// First bytes, and the kind of file that starts with them.
 const PARTS: [(&[u8], &str); 6] = [
-    (b"SQLite format 3\0", "a SQLite database"),
+    (DATABASE, "a SQLite database"),
     (
         b"\x37\x7f\x06\x82",
         "the write-ahead log of a SQLite database",
@@ -25,8 +28,13 @@ const PARTS: [(&[u8], &str); 6] = [
     ),
 ];
 
-/// Number of bytes that [`part_of_database`] examines.
+/// Number of bytes that [`part_of_database`] and [`begins_database`] examine.
 pub const FIRST_BYTES: usize = 16;
+
+/// Whether these bytes begin a database itself, not one of the files beside it.
+pub fn begins_database(first: &[u8]) -> bool {
+    first.starts_with(DATABASE)
+}
 
 /// The kind of database file that starts with these bytes, if any.
 pub fn part_of_database(first: &[u8]) -> Option<&'static str> {

@@ -34,7 +34,7 @@ mod source;
 pub mod sqlite;
 mod target;
 
-pub use content::{FIRST_BYTES, part_of_database};
+pub use content::{FIRST_BYTES, begins_database, part_of_database};
 pub use database::{Opened, SourceDatabase};
 pub use error::{Alias, Error, Obstacle, WalDamage};
 pub use ownership::Left;

@@ -1,42 +1,32 @@
 //! `windlass backup --all`: the databases of an instance, or the SQLite files of a folder, several at a time.
 //!
+//! | file | what |
+//! |---|---|
+//! | `chosen` | which databases, and where each goes |
+//!
 //! The backups share the cores: the threads of each are its part of them, unless the command says how many. What a backup
 //! reports is printed when it has ended, so that the reports of two are never mixed. One that fails does not stop the
 //! others.
 
-use std::collections::{HashMap, VecDeque};
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+mod chosen;
+
+use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_base::pattern::matches;
-use windlass_catalog::DatabaseState;
 use windlass_instance::operation::BackupOptions;
 use windlass_instance::tsql::print;
 use windlass_instance::{Event, Failure, InstanceShare, Session, Sink};
 use windlass_local::completed;
 
 use super::backup::{back_up, options, recipients};
-use super::{Outcome, database_name, disks, failed, misused, refused, with_drives};
+use super::{Outcome, database_name, disks, misused, refused, with_drives};
 use crate::args::{BackupArguments, Common};
 use crate::output::Console;
-
-/// How SQLite databases begin, those of the page engine too.
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-
-/// Pause between two looks for a signal.
-const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
-
-/// A database to back up.
-struct Target {
-    /// The name of a registered database, or a file.
-    database: String,
-    to: String,
-}
+use chosen::{Found, Target};
 
 /// Runs the command.
 pub(super) fn run(
@@ -54,22 +44,18 @@ pub(super) fn run(
             "--to {to}: with --all this is a folder, and there is none of this name"
         ));
     }
-    let found = match found(arguments, common, &session, console) {
+    let Found { databases, skipped } = match chosen::find(arguments, common, &session, console) {
         Ok(found) => found,
         Err(outcome) => return outcome,
     };
-    let (chosen, skipped) = chosen(found, arguments);
-    let place = arguments.database.as_deref().unwrap_or("the instance");
-    if chosen.is_empty() {
+    if databases.is_empty() {
+        let place = arguments.database.as_deref().unwrap_or("the instance");
         return refused(table::no_database_matches(place), console);
     }
-    let targets = targets(chosen, to, is_url);
-    if let Some((one, other)) = sharing(&targets).filter(|_| !is_url) {
-        return misused(&format!(
-            "'{}' and '{}' would have the same backup, {}: leave one out with --except, and back it up alone",
-            one.database, other.database, other.to
-        ));
-    }
+    let targets = match chosen::targets(databases, to, is_url) {
+        Ok(targets) => targets,
+        Err(reason) => return misused(&reason),
+    };
     let mut shared = options(arguments, common);
     match recipients(&arguments.media) {
         Ok(recipients) => shared.recipients = recipients,
@@ -91,32 +77,23 @@ pub(super) fn run(
             queue: Mutex::new(targets.into()),
             failures: Mutex::new(0),
             console: Mutex::new(console),
-            cancelled: AtomicBool::new(false),
+            cancel: session.cancel_flag(),
             common,
             shared,
         };
-        work.run(&session, parallel)
+        std::thread::scope(|scope| {
+            for _ in 0..parallel {
+                scope.spawn(|| work.run());
+            }
+        });
+        work.failures
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
     };
     console.message(table::all_backed_up(count - failures, failures, skipped));
     match failures {
         0 => Outcome::Succeeded,
         _ => Outcome::Failed,
-    }
-}
-
-/// The databases of the folder that is named, or of the instance: name, and what to back up.
-fn found(
-    arguments: &BackupArguments,
-    common: &Common,
-    session: &Session,
-    console: &mut Console,
-) -> Result<Vec<(String, String)>, Outcome> {
-    match &arguments.database {
-        Some(folder) => files_in(Path::new(folder)).map_err(|reason| misused(&reason)),
-        None if common.instance.is_none() => Err(misused(
-            "--all needs a folder of SQLite files, or --instance",
-        )),
-        None => registered(session, console).map_err(|error| failed(&error, console)),
     }
 }
 
@@ -133,124 +110,6 @@ fn share_out(shared: &mut BackupOptions, parallel: Option<u16>, count: usize) ->
         *rate = rate.map(|rate| (rate / divisor).max(1));
     }
     parallel
-}
-
-/// The registered databases that can be backed up; the others are told.
-fn registered(
-    session: &Session,
-    console: &mut Console,
-) -> Result<Vec<(String, String)>, windlass_catalog::Error> {
-    let mut found = Vec::new();
-    for record in session.instance().catalog().databases()? {
-        match record.state {
-            DatabaseState::Online => found.push((record.name.clone(), record.name)),
-            DatabaseState::Restoring | DatabaseState::Standby => {
-                console.message(table::database_restoring(&record.name));
-            }
-            DatabaseState::Offline => {
-                console.message(table::database_of_sql_server(&record.name));
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// The databases in a folder: name and path of the files that begin as SQLite databases do.
-fn files_in(folder: &Path) -> Result<Vec<(String, String)>, String> {
-    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(told)? {
-        let path = entry.map_err(told)?.path();
-        if let (true, Some(name)) = (is_database(&path), path.file_name()) {
-            found.push((
-                name.to_string_lossy().into_owned(),
-                path.to_string_lossy().into_owned(),
-            ));
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-fn is_database(path: &Path) -> bool {
-    let mut head = [0; MAGIC.len()];
-    let is_file = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
-    let mut read = || File::open(path)?.read_exact(&mut head);
-    is_file && read().is_ok() && head == *MAGIC
-}
-
-/// Those that the patterns leave, and how many they do not.
-fn chosen(
-    found: Vec<(String, String)>,
-    arguments: &BackupArguments,
-) -> (Vec<(String, String)>, usize) {
-    let count = found.len();
-    let many = &arguments.many;
-    let is_meant = |name: &str| {
-        // `shop` means shop.db too.
-        let stem = Path::new(name)
-            .file_stem()
-            .map(|stem| stem.to_string_lossy());
-        let fits = |pattern: &String| {
-            matches(pattern, name) || stem.as_deref().is_some_and(|stem| matches(pattern, stem))
-        };
-        (many.only.is_empty() || many.only.iter().any(fits)) && !many.except.iter().any(fits)
-    };
-    let kept: Vec<(String, String)> = found
-        .into_iter()
-        .filter(|(name, _)| is_meant(name))
-        .collect();
-    let skipped = count - kept.len();
-    (kept, skipped)
-}
-
-/// Where each database goes: NAME.bak, with the whole name of the file if two would have the same.
-fn targets(chosen: Vec<(String, String)>, to: &str, is_url: bool) -> Vec<Target> {
-    let safe = |name: &str| name.replace(['/', '\\', ':', '\0'], "_");
-    let stem = |name: &str| {
-        let stem = Path::new(name).file_stem();
-        stem.map_or_else(
-            || name.to_owned(),
-            |stem| stem.to_string_lossy().into_owned(),
-        )
-    };
-    let names: Vec<String> = chosen.iter().map(|(name, _)| safe(name)).collect();
-    let target = |(index, (name, database)): (usize, (String, String))| {
-        let short = stem(&safe(&name));
-        let others = names
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != index);
-        let is_unique = others
-            .clone()
-            .all(|(_, other)| !stem(other).eq_ignore_ascii_case(&short));
-        let file = if name == database {
-            safe(&name)
-        } else if is_unique {
-            short
-        } else {
-            safe(&name)
-        };
-        let to = match is_url {
-            true => to.to_owned(),
-            false => {
-                let path: PathBuf = Path::new(to).join(format!("{file}.bak"));
-                path.to_string_lossy().into_owned()
-            }
-        };
-        Target { database, to }
-    };
-    chosen.into_iter().enumerate().map(target).collect()
-}
-
-/// Two databases that would be backed up to one medium, as long as letters differ only in case: with --format, one would
-/// take the place of the other.
-fn sharing(targets: &[Target]) -> Option<(&Target, &Target)> {
-    let mut seen: HashMap<String, &Target> = HashMap::new();
-    targets.iter().find_map(|target| {
-        let earlier = seen.insert(target.to.to_lowercase(), target)?;
-        Some((earlier, target))
-    })
 }
 
 /// The options of one backup.
@@ -285,13 +144,14 @@ fn one_by_one(
     failures
 }
 
-/// What the threads share.
+/// What the threads share. A panic of one is that of the command.
 struct Work<'a> {
     share: InstanceShare,
     queue: Mutex<VecDeque<Target>>,
     failures: Mutex<usize>,
     console: Mutex<&'a mut Console>,
-    cancelled: AtomicBool,
+    /// Stops all backups.
+    cancel: Arc<AtomicBool>,
     common: &'a Common,
     shared: BackupOptions,
 }
@@ -301,29 +161,14 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Work<'_> {
-    /// Runs all backups; how many fail.
-    fn run(&self, session: &Session, parallel: usize) -> usize {
-        let stop = session.cancel_flag();
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..parallel).map(|_| scope.spawn(|| self.next())).collect();
-            while threads.iter().any(|thread| !thread.is_finished()) {
-                if stop.load(Ordering::Relaxed) {
-                    self.cancelled.store(true, Ordering::Relaxed);
-                }
-                std::thread::sleep(PAUSE);
-            }
-        });
-        *held(&self.failures)
-    }
-
     /// Backs up one database after the other, until none is left.
-    fn next(&self) {
+    fn run(&self) {
         loop {
             let Some(target) = held(&self.queue).pop_front() else {
                 return;
             };
             let mut told = Told::default();
-            let result = match self.cancelled.load(Ordering::Relaxed) {
+            let result = match self.cancel.load(Ordering::Relaxed) {
                 true => Err(Failure::from(table::aborted())),
                 false => self.one(&target, &mut told),
             };
@@ -340,29 +185,14 @@ impl Work<'_> {
 
     fn one(&self, target: &Target, told: &mut Told) -> Result<(), Failure> {
         let instance = with_drives(self.share.open()?, self.common);
-        let mut session = Session::new(instance);
+        let mut session = Session::cancelled_by(instance, Arc::clone(&self.cancel));
         let registered = session.instance().database(&target.database)?;
         let name = match registered {
             Some(record) => record.name,
             None => session.instance_mut().pass(Path::new(&target.database))?,
         };
         let options = options_of(target, &self.shared, self.common);
-        let flag = session.cancel_flag();
-        let ended = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let ended = &ended;
-            scope.spawn(move || {
-                while !ended.load(Ordering::Relaxed) {
-                    if self.cancelled.load(Ordering::Relaxed) {
-                        flag.store(true, Ordering::Relaxed);
-                    }
-                    std::thread::sleep(PAUSE);
-                }
-            });
-            let result = back_up(&mut session, &name, &options, told);
-            ended.store(true, Ordering::Relaxed);
-            result
-        })
+        back_up(&mut session, &name, &options, told)
     }
 }
 

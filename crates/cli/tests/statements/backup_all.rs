@@ -115,6 +115,27 @@ fn a_limit_is_that_of_all_together() {
 }
 
 #[test]
+fn a_file_that_is_called_a_database_is_not_left_out_silently() {
+    let place = folder();
+    std::fs::write(place.path("dbs/sealed.db"), vec![0x5a; 8192]).expect("a file");
+    std::os::unix::fs::symlink("nowhere", place.path("dbs/gone.sqlite")).expect("a link");
+    std::os::unix::fs::symlink(place.path("other.db"), place.path("dbs/linked.db"))
+        .expect("a link");
+    let run = place.run(&["backup", "--all", "dbs", "--to", "bak"]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    for told in [
+        "Msg 50050",
+        "(dbs/sealed.db)",
+        "(dbs/gone.sqlite)",
+        "5 databases were backed up, 2 failed, 0 were left out.",
+    ] {
+        assert!(run.err.contains(told), "{told}: {}", run.err);
+    }
+    place.succeed(&["restore", "bak/linked.bak", "--to", "linked.copy"]);
+    assert_eq!(rows(&place.path("linked.copy")), 10);
+}
+
+#[test]
 fn one_that_fails_does_not_stop_the_others_and_is_named() {
     let place = folder();
     // Its header is whole, its end is not there.

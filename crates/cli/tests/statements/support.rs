@@ -23,13 +23,18 @@ pub(crate) struct Run {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let place = Self {
-            folder: tempfile::tempdir().expect("a folder"),
-        };
+        let place = Self::empty();
         make_database(&place.path("app.db"), 400);
         make_database(&place.path("other.db"), 10);
         std::fs::create_dir(place.path("temp")).expect("a folder");
         place
+    }
+
+    /// Without any file.
+    pub(crate) fn empty() -> Self {
+        Self {
+            folder: tempfile::tempdir().expect("a folder"),
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
