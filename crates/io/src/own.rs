@@ -139,17 +139,26 @@ fn being_made(path: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::WouldBlock, reason)
 }
 
+/// How often the kernel's table of locks is read before a file counts as held by nobody. It comes in pieces of a page;
+/// a lock that is given up between two of them can hide another.
+const LOOKS_AT_LOCKS: usize = 4;
+
 /// The process that holds the file of this name, as far as the kernel shows it.
 pub fn maker(path: &Path) -> Option<u32> {
     let file = std::fs::symlink_metadata(path).ok()?;
-    let locks = std::fs::read_to_string("/proc/locks").ok()?;
     let inode = format!(":{}", file.ino());
+    (0..LOOKS_AT_LOCKS).find_map(|_| holder(&inode))
+}
+
+/// The process in the kernel's table of locks that holds the file whose device and inode end with `inode`.
+fn holder(inode: &str) -> Option<u32> {
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| {
         let mut words = line.split_whitespace().skip(1);
         let is_lock = words.next() == Some("FLOCK");
         let process = words.nth(2)?;
         let found = words.next()?;
-        (is_lock && found.ends_with(&inode)).then(|| process.parse().ok())?
+        (is_lock && found.ends_with(inode)).then(|| process.parse().ok())?
     })
 }
 
