@@ -1,14 +1,13 @@
 //! Metrics for Prometheus: a text file for the textfile collector of `node_exporter`.
 //!
-//! [`windlass_instance::overview::metrics`] makes the text. The file is replaced atomically.
+//! [`windlass_instance::overview::metrics`] has the values. The file is replaced atomically.
 
 use std::io;
 use std::path::Path;
 
-use serde_json::{Map, Value as Json, json};
 use windlass_catalog::Catalog;
 use windlass_instance::Identity;
-use windlass_instance::overview::metrics::text;
+use windlass_instance::overview::metrics::metrics;
 
 use super::MetricsArguments;
 use super::settings::Settings;
@@ -26,18 +25,18 @@ pub(super) fn run(arguments: &MetricsArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let machine = &session.instance().identity().machine;
-    let text = match text(session.instance().catalog(), machine) {
-        Ok(text) => text,
+    let metrics = match metrics(session.instance().catalog(), machine) {
+        Ok(metrics) => metrics,
         Err(error) => return failed(&error, &mut console),
     };
     let Some(output) = &arguments.output else {
         match common.json {
-            true => result_json(&samples(&text).to_string()),
-            false => result_text(text.trim_end()),
+            true => result_json(&metrics.json().to_string()),
+            false => result_text(metrics.text().trim_end()),
         }
         return Outcome::Succeeded;
     };
-    match write(output, &text) {
+    match write(output, &metrics.text()) {
         Ok(()) => Outcome::Succeeded,
         Err(error) => {
             error_line(&format!("{}: {error}", output.display()));
@@ -56,9 +55,9 @@ pub(crate) fn renew(common: &Common, settings: &Settings) {
     let named = common.machine_name.clone();
     let machine = named.unwrap_or_else(|| Identity::of_instance(folder.as_deref()).machine);
     let result = Catalog::open(instance)
-        .and_then(|catalog| text(&catalog, &machine))
+        .and_then(|catalog| metrics(&catalog, &machine))
         .map_err(io::Error::other)
-        .and_then(|text| write(path, &text));
+        .and_then(|metrics| write(path, &metrics.text()));
     if let Err(error) = result {
         message_line(&format!("warning: the metrics were not written: {error}"));
     }
@@ -68,53 +67,4 @@ pub(crate) fn renew(common: &Common, settings: &Settings) {
 /// collector runs as another user.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     windlass_io::output::write(path, text.as_bytes(), windlass_io::output::MODE_PUBLIC)
-}
-
-/// The samples of the text as objects: name, labels and value.
-fn samples(text: &str) -> Json {
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(sample).collect()
-}
-
-/// `name{label="value",...} number`
-fn sample(line: &str) -> Option<Json> {
-    let (series, value) = line.rsplit_once(' ')?;
-    let (name, mut rest) = series.split_once('{').unwrap_or((series, ""));
-    let mut labels = Map::new();
-    while let Some((label, after)) = rest.split_once("=\"") {
-        let mut content = String::new();
-        let mut letters = after.char_indices();
-        let end = loop {
-            match letters.next()? {
-                (at, '"') => break at,
-                (_, '\\') => content.push(match letters.next()?.1 {
-                    'n' => '\n',
-                    other => other,
-                }),
-                (_, letter) => content.push(letter),
-            }
-        };
-        labels.insert(label.trim_start_matches(',').to_owned(), content.into());
-        rest = after.get(end + 1..)?;
-    }
-    let value = value.parse::<f64>().ok()?;
-    Some(json!({ "name": name, "labels": labels, "value": value }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn samples_become_objects() {
-        let text =
-            "# HELP a b\n# TYPE a gauge\na 1.5\nb{database=\"x, \\\"y\\\"\",kind=\"full\"} 3\n";
-        assert_eq!(
-            samples(text),
-            json!([
-                { "name": "a", "labels": {}, "value": 1.5 },
-                { "name": "b", "labels": { "database": "x, \"y\"", "kind": "full" }, "value": 3.0 },
-            ])
-        );
-    }
 }

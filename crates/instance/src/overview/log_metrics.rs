@@ -2,7 +2,7 @@
 
 use windlass_catalog::{Catalog, DatabaseRecord, FILE_NAME};
 
-use super::metrics::{heading, sample};
+use super::metrics::Metrics;
 use crate::followers::{FollowerShown, followers_of};
 
 /// A metric: its name, what it is, and its value.
@@ -81,7 +81,7 @@ fn flag(shown: &FollowerShown, name: &str) -> Option<f64> {
 }
 
 /// Appends the metrics of the followers of an instance.
-pub(super) fn followers(catalog: &Catalog, registered: &[DatabaseRecord], text: &mut String) {
+pub(super) fn followers(catalog: &Catalog, registered: &[DatabaseRecord], found: &mut Metrics) {
     let path = catalog.path();
     let Some(folder) = path.parent().filter(|_| path.ends_with(FILE_NAME)) else {
         return;
@@ -91,10 +91,10 @@ pub(super) fn followers(catalog: &Catalog, registered: &[DatabaseRecord], text: 
         return;
     }
     for (name, help, value) in METRICS {
-        heading(text, name, help);
+        found.family(name, help);
         for one in &shown {
             if let Some(value) = value(one) {
-                sample(text, name, &one.database, None, value);
+                found.sample(&one.database, None, value);
             }
         }
     }

@@ -1,12 +1,12 @@
-//! Metrics for Prometheus.
+//! Metrics, as Prometheus reads them and as JSON.
 //!
 //! The numbers come from the instance's history, so that they are independent of the program that
 //! made the backups, and from examining the media.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use jiff::tz::TimeZone;
+use serde_json::{Value as Json, json};
 use windlass_base::{Moment, visible};
 use windlass_catalog::{Catalog, DatabaseRecord, Failures, PastBackup};
 
@@ -18,40 +18,136 @@ use crate::retention::Now;
 use crate::standing::{Restorable, Standing, standings, tell_apart};
 use crate::verified::Verifications;
 
-/// The metrics of an instance, as text.
+/// What a metric measures, and its values.
+#[derive(Debug, PartialEq)]
+struct Family {
+    name: &'static str,
+    help: &'static str,
+    samples: Vec<Sample>,
+}
+
+/// A value, and the labels that tell it from the others of its family.
+#[derive(Debug, PartialEq)]
+struct Sample {
+    labels: Vec<(&'static str, String)>,
+    value: f64,
+}
+
+/// All metrics of an instance.
+#[derive(Debug, Default, PartialEq)]
+pub struct Metrics(Vec<Family>);
+
+impl Metrics {
+    /// Begins a family; the samples that follow belong to it.
+    pub(super) fn family(&mut self, name: &'static str, help: &'static str) {
+        let samples = Vec::new();
+        self.0.push(Family {
+            name,
+            help,
+            samples,
+        });
+    }
+
+    /// Adds a value of a database, and of a kind of backup, to the family.
+    pub(super) fn sample(&mut self, database: &str, kind: Option<&str>, value: f64) {
+        let mut labels = vec![("database", visible(database).into_owned())];
+        labels.extend(kind.map(|kind| ("type", kind.to_owned())));
+        self.push(Sample { labels, value });
+    }
+
+    /// Adds the value of the whole instance to the family.
+    fn total(&mut self, value: f64) {
+        let labels = Vec::new();
+        self.push(Sample { labels, value });
+    }
+
+    fn push(&mut self, sample: Sample) {
+        if let Some(family) = self.0.last_mut() {
+            family.samples.push(sample);
+        }
+    }
+
+    /// In Prometheus' text format.
+    pub fn text(&self) -> String {
+        let escaped = |value: &str| {
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+            value.replace('\n', "\\n")
+        };
+        let mut text = String::new();
+        for Family {
+            name,
+            help,
+            samples,
+        } in &self.0
+        {
+            text += &format!("# HELP {name} {help}\n# TYPE {name} gauge\n");
+            for Sample { labels, value } in samples {
+                let pair =
+                    |(label, value): &(&str, String)| format!("{label}=\"{}\"", escaped(value));
+                let pairs: Vec<String> = labels.iter().map(pair).collect();
+                text += &match pairs.is_empty() {
+                    true => format!("{name} {value}\n"),
+                    false => format!("{name}{{{}}} {value}\n", pairs.join(",")),
+                };
+            }
+        }
+        text
+    }
+
+    /// One object for each value: its name, labels and value.
+    pub fn json(&self) -> Json {
+        let object = |name: &str, sample: &Sample| {
+            let labels: serde_json::Map<String, Json> = sample
+                .labels
+                .iter()
+                .map(|(label, value)| ((*label).to_owned(), Json::from(value.as_str())))
+                .collect();
+            json!({ "name": name, "labels": labels, "value": sample.value })
+        };
+        let families = self.0.iter();
+        families
+            .flat_map(|family| {
+                family
+                    .samples
+                    .iter()
+                    .map(|sample| object(family.name, sample))
+            })
+            .collect()
+    }
+}
+
+/// All metrics of an instance.
 ///
 /// # Errors
 /// Those of the catalog.
-pub fn text(catalog: &Catalog, machine: &str) -> Result<String, windlass_catalog::Error> {
+pub fn metrics(catalog: &Catalog, machine: &str) -> Result<Metrics, windlass_catalog::Error> {
     let mut past = catalog.past_backups(None)?;
     let registered = catalog.databases()?;
     tell_apart(&mut past, &registered, machine);
     let now = Now::here();
-    let mut text = String::new();
-    backups(&past, now, &mut text);
+    let mut found = Metrics::default();
+    backups(&past, now, &mut found);
     let mut looker = Looker::of(catalog)?;
     let standings = standings(&past, Some(&mut looker), now);
-    databases(&standings, &registered, &mut text);
-    damages(&standings, &registered, looker.damages(), &mut text);
-    failures(&catalog.failures()?, &registered, &mut text);
-    super::log_metrics::followers(catalog, &registered, &mut text);
-    verifications(&past, looker.verifications(), &mut text);
+    databases(&standings, &registered, &mut found);
+    damages(&standings, &registered, looker.damages(), &mut found);
+    failures(&catalog.failures()?, &registered, &mut found);
+    super::log_metrics::followers(catalog, &registered, &mut found);
+    verifications(&past, looker.verifications(), &mut found);
     let queued = catalog.queued_copies()?;
-    heading(&mut text, "windlass_copies_queued", "Copies not made yet.");
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "windlass_copies_queued {}", queued.len());
+    found.family("windlass_copies_queued", "Copies not made yet.");
+    found.total(queued.len() as f64);
     let failing = queued.iter().filter(|copy| copy.attempts > 0).count();
-    heading(
-        &mut text,
+    found.family(
         "windlass_copies_failing",
         "Copies that have failed at least once.",
     );
-    let _ = writeln!(text, "windlass_copies_failing {failing}");
-    Ok(text)
+    found.total(failing as f64);
+    Ok(found)
 }
 
 /// The last backup of each database and kind that is not dated in the future, in whatever state.
-fn backups(past: &[PastBackup], now: Now, text: &mut String) {
+fn backups(past: &[PastBackup], now: Now, found: &mut Metrics) {
     let mut last: BTreeMap<(&str, &str), &PastBackup> = BTreeMap::new();
     let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for backup in past {
@@ -62,14 +158,15 @@ fn backups(past: &[PastBackup], now: Now, text: &mut String) {
         }
         *counts.entry(key).or_default() += u64::from(!backup.is_forgotten);
     }
-    let mut family = |name: &str, help: &str, value: &dyn Fn(&PastBackup) -> Option<f64>| {
-        heading(text, name, help);
-        for ((database, kind), backup) in &last {
-            if let Some(value) = value(backup) {
-                sample(text, name, database, Some(kind), value);
+    let mut family =
+        |name: &'static str, help: &'static str, value: &dyn Fn(&PastBackup) -> Option<f64>| {
+            found.family(name, help);
+            for ((database, kind), backup) in &last {
+                if let Some(value) = value(backup) {
+                    found.sample(database, Some(kind), value);
+                }
             }
-        }
-    };
+        };
     let utc = |backup: &PastBackup, at: Option<Moment>| {
         Some(Times::of(at, at, backup.time_zone)?.finished as f64)
     };
@@ -106,20 +203,14 @@ fn backups(past: &[PastBackup], now: Now, text: &mut String) {
         "Whether the last backup was made of a damaged database.",
         &|backup| Some(f64::from(u8::from(backup.is_damaged))),
     );
-    heading(text, "windlass_backups", "Backups in the history.");
+    found.family("windlass_backups", "Backups in the history.");
     for ((database, kind), count) in &counts {
-        sample(
-            text,
-            "windlass_backups",
-            database,
-            Some(kind),
-            *count as f64,
-        );
+        found.sample(database, Some(kind), *count as f64);
     }
 }
 
 /// The restorability of each database, including those never backed up.
-fn databases(standings: &[Standing<'_>], registered: &[DatabaseRecord], text: &mut String) {
+fn databases(standings: &[Standing<'_>], registered: &[DatabaseRecord], found: &mut Metrics) {
     let mut all: BTreeMap<&str, Option<&Standing<'_>>> = standings
         .iter()
         .map(|one| (one.database, Some(one)))
@@ -130,12 +221,13 @@ fn databases(standings: &[Standing<'_>], registered: &[DatabaseRecord], text: &m
             all.insert(name, None);
         }
     }
-    let mut family = |name: &str, help: &str, value: &dyn Fn(&Standing<'_>) -> f64| {
-        heading(text, name, help);
-        for (database, standing) in &all {
-            sample(text, name, database, None, standing.map_or(0.0, value));
-        }
-    };
+    let mut family =
+        |name: &'static str, help: &'static str, value: &dyn Fn(&Standing<'_>) -> f64| {
+            found.family(name, help);
+            for (database, standing) in &all {
+                found.sample(database, None, standing.map_or(0.0, value));
+            }
+        };
     family(
         "windlass_database_restorable",
         "Whether the database has a restorable backup whose media exist and can be examined.",
@@ -174,7 +266,7 @@ fn damages(
     standings: &[Standing<'_>],
     registered: &[DatabaseRecord],
     known: &Damages,
-    text: &mut String,
+    found: &mut Metrics,
 ) {
     let mut all: BTreeMap<&str, bool> = standings
         .iter()
@@ -185,14 +277,14 @@ fn damages(
     }
     let name = "windlass_database_damaged";
     let help = "Whether the database itself is known to be damaged.";
-    heading(text, name, help);
+    found.family(name, help);
     for (database, is_damaged) in all {
-        sample(text, name, database, None, f64::from(u8::from(is_damaged)));
+        found.sample(database, None, f64::from(u8::from(is_damaged)));
     }
 }
 
 /// The failed backups of each database.
-fn failures(failures: &[Failures], registered: &[DatabaseRecord], text: &mut String) {
+fn failures(failures: &[Failures], registered: &[DatabaseRecord], found: &mut Metrics) {
     let mut all: BTreeMap<&str, Option<&Failures>> = registered
         .iter()
         .map(|record| (record.name.as_str(), None))
@@ -202,10 +294,10 @@ fn failures(failures: &[Failures], registered: &[DatabaseRecord], text: &mut Str
         all.retain(|known, _| !known.eq_ignore_ascii_case(name));
         all.insert(name, Some(failure));
     }
-    let mut family = |name: &str, help: &str, value: &dyn Fn(&Failures) -> f64| {
-        heading(text, name, help);
+    let mut family = |name: &'static str, help: &'static str, value: &dyn Fn(&Failures) -> f64| {
+        found.family(name, help);
         for (database, failures) in &all {
-            sample(text, name, database, None, failures.map_or(0.0, value));
+            found.sample(database, None, failures.map_or(0.0, value));
         }
     };
     family(
@@ -231,7 +323,7 @@ fn failures(failures: &[Failures], registered: &[DatabaseRecord], text: &mut Str
 }
 
 /// When a backup of each database was last verified.
-fn verifications(past: &[PastBackup], known: &Verifications, text: &mut String) {
+fn verifications(past: &[PastBackup], known: &Verifications, found: &mut Metrics) {
     let mut last: BTreeMap<&str, Moment> = BTreeMap::new();
     for backup in past {
         if let Some((at, _)) = known.valid(backup) {
@@ -240,35 +332,42 @@ fn verifications(past: &[PastBackup], known: &Verifications, text: &mut String) 
         }
     }
     let name = "windlass_backup_last_verified_timestamp_seconds";
-    heading(text, name, "When a backup was last verified or restored.");
+    found.family(name, "When a backup was last verified or restored.");
     for (database, at) in last {
         if let Some(at) = unix_time(at) {
-            sample(text, name, database, None, at);
+            found.sample(database, None, at);
         }
     }
-}
-
-pub(super) fn heading(text: &mut String, name: &str, help: &str) {
-    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
-}
-
-pub(super) fn sample(
-    text: &mut String,
-    name: &str,
-    database: &str,
-    kind: Option<&str>,
-    value: f64,
-) {
-    let label = visible(database)
-        .replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n");
-    let kind = kind.map_or_else(String::new, |kind| format!(",type=\"{kind}\""));
-    let _ = writeln!(text, "{name}{{database=\"{label}\"{kind}}} {value}");
 }
 
 /// Seconds since 1970 of a local date and time.
 fn unix_time(moment: Moment) -> Option<f64> {
     let zoned = moment.to_civil().to_zoned(TimeZone::system()).ok()?;
     Some(zoned.timestamp().as_second() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_lines_and_objects() {
+        let mut found = Metrics::default();
+        found.family("a", "What a is.");
+        found.total(1.5);
+        found.family("b", "What b is.");
+        found.sample("x, \"y\"", Some("full"), 3.0);
+        assert_eq!(
+            found.text(),
+            "# HELP a What a is.\n# TYPE a gauge\na 1.5\n# HELP b What b is.\n# TYPE b gauge\n\
+             b{database=\"x, \\\"y\\\"\",type=\"full\"} 3\n"
+        );
+        assert_eq!(
+            found.json(),
+            json!([
+                { "name": "a", "labels": {}, "value": 1.5 },
+                { "name": "b", "labels": { "database": "x, \"y\"", "type": "full" }, "value": 3.0 },
+            ])
+        );
+    }
 }

@@ -117,7 +117,8 @@ async fn health(State(web): State<Arc<Web>>) -> Result<Response, Response> {
 
 async fn measured(State(web): State<Arc<Web>>) -> Result<Response, Response> {
     let text = read(&web, |instance| {
-        metrics::text(instance.catalog(), &instance.identity().machine)
+        let machine = &instance.identity().machine;
+        Ok(metrics::metrics(instance.catalog(), machine)?.text())
     });
     let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     Ok((kind, text.await?).into_response())
