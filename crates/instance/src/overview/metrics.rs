@@ -4,6 +4,7 @@
 //! made the backups, and from examining the media.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use jiff::tz::TimeZone;
 use serde_json::{Value as Json, json};
@@ -80,14 +81,15 @@ impl Metrics {
             samples,
         } in &self.0
         {
-            text += &format!("# HELP {name} {help}\n# TYPE {name} gauge\n");
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
             for Sample { labels, value } in samples {
                 let pair =
                     |(label, value): &(&str, String)| format!("{label}=\"{}\"", escaped(value));
                 let pairs: Vec<String> = labels.iter().map(pair).collect();
-                text += &match pairs.is_empty() {
-                    true => format!("{name} {value}\n"),
-                    false => format!("{name}{{{}}} {value}\n", pairs.join(",")),
+                let _ = match pairs.is_empty() {
+                    true => writeln!(text, "{name} {value}"),
+                    false => writeln!(text, "{name}{{{}}} {value}", pairs.join(",")),
                 };
             }
         }
