@@ -81,6 +81,14 @@ pub enum Error {
         /// The journal or write-ahead log.
         journal: PathBuf,
     },
+    /// The database file is not the one into which its log was copied.
+    #[error("page {page} of the database is not the one that was copied from '{}'", log.display())]
+    OverwrittenUnderLog {
+        /// The write-ahead log.
+        log: PathBuf,
+        /// From 1.
+        page: u32,
+    },
     /// Nothing would prevent or reveal changes to a database in WAL mode.
     #[error(
         "'{}' is in WAL mode on a file system ({file_system}) that is read-only here but may be \

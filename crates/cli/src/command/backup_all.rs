@@ -63,7 +63,8 @@ pub(super) fn run(
     }
     let count = targets.len();
     let parallel = share_out(&mut shared, arguments.many.parallel, count);
-    let failures = if arguments.run.dry_run || arguments.run.tsql {
+    let is_rehearsal = arguments.run.dry_run || arguments.run.tsql;
+    let failures = if is_rehearsal {
         one_by_one(
             &mut session,
             &targets,
@@ -81,16 +82,15 @@ pub(super) fn run(
             common,
             shared,
         };
-        std::thread::scope(|scope| {
-            for _ in 0..parallel {
-                scope.spawn(|| work.run());
-            }
-        });
-        work.failures
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
+        work.side_by_side(parallel)
     };
-    console.message(table::all_backed_up(count - failures, failures, skipped));
+    let done = count - failures;
+    console.message(
+        match is_rehearsal || arguments.no_write || arguments.no_compress_write {
+            true => table::all_rehearsed(done, failures, skipped),
+            false => table::all_backed_up(done, failures, skipped),
+        },
+    );
     match failures {
         0 => Outcome::Succeeded,
         _ => Outcome::Failed,
@@ -138,7 +138,9 @@ fn one_by_one(
         if arguments.run.tsql || arguments.run.dry_run {
             console.tsql(&print::backup(&name, &options));
         }
-        let result = back_up(session, &name, &options, console);
+        let result = session
+            .refuse_medium_of_another(&name, &target.to, options.overwrite)
+            .and_then(|()| back_up(session, &name, &options, console));
         failures += usize::from(super::ended(result, console) != Outcome::Succeeded);
     }
     failures
@@ -161,6 +163,18 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Work<'_> {
+    /// Backs up all of the queue, `parallel` at a time; how many failed.
+    fn side_by_side(self, parallel: usize) -> usize {
+        std::thread::scope(|scope| {
+            for _ in 0..parallel {
+                scope.spawn(|| self.run());
+            }
+        });
+        self.failures
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Backs up one database after the other, until none is left.
     fn run(&self) {
         loop {
@@ -192,6 +206,9 @@ impl Work<'_> {
             None => session.instance_mut().pass(Path::new(&target.database))?,
         };
         let options = options_of(target, &self.shared, self.common);
+        if !windlass_instance::is_url(&target.to) {
+            session.refuse_medium_of_another(&name, &target.to, options.overwrite)?;
+        }
         back_up(&mut session, &name, &options, told)
     }
 }

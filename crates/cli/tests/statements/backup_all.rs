@@ -96,6 +96,42 @@ fn two_databases_never_share_a_medium() {
 }
 
 #[test]
+fn a_medium_of_another_database_is_not_overwritten() {
+    let place = Place::new();
+    for folder in ["one", "two", "bak"] {
+        std::fs::create_dir(place.path(folder)).expect("a folder");
+    }
+    make_database(&place.path("one/a.db"), 10);
+    make_database(&place.path("two/a.db"), 20);
+    let night =
+        |folder: &str, how: &str| place.run(&["backup", "--all", folder, "--to", "bak", how]);
+    assert_eq!(night("one", "--init").code, Some(0));
+    for how in ["--init", "--format"] {
+        let run = night("two", how);
+        assert_eq!(run.code, Some(1), "{how}: {}", run.err);
+        for named in [
+            "Msg 50305",
+            "/one/a.db' on ",
+            "0 databases were backed up, 1 failed",
+        ] {
+            assert!(run.err.contains(named), "{how}, {named}: {}", run.err);
+        }
+        let rehearsal = place.run(&["backup", "--all", "two", "--to", "bak", how, "--dry-run"]);
+        assert_eq!(rehearsal.code, Some(1), "{how}: {}", rehearsal.err);
+        let would = "No backup was made: 0 databases would be backed up, 1 would fail";
+        assert!(rehearsal.err.contains(would), "{}", rehearsal.err);
+    }
+    // The same database again, also from a file that an application has made again.
+    assert_eq!(night("one", "--init").code, Some(0));
+    std::fs::remove_file(place.path("one/a.db")).expect("removed");
+    make_database(&place.path("one/a.db"), 30);
+    let run = night("one", "--init");
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    place.succeed(&["restore", "bak/a.bak", "--to", "copy.db"]);
+    assert_eq!(rows(&place.path("copy.db")), 30);
+}
+
+#[test]
 fn a_limit_is_that_of_all_together() {
     let place = folder();
     let arguments = ["backup", "--all", "dbs", "--to", "bak", "--dry-run"];

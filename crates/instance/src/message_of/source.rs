@@ -68,6 +68,9 @@ pub(super) fn source_message(error: &Error) -> Message {
                  next to it belongs to another database, move it away."
             ),
         ),
+        Error::OverwrittenUnderLog { log, page } => {
+            table::overwritten_under_log(log.display(), page)
+        }
         Error::WalNotAccessible { path, .. } | Error::ChangedUnlocked { path } => {
             table::not_a_sqlite_database(path.display(), format!("{error}. {WAYS_OUT}"))
         }
@@ -189,6 +192,9 @@ fn restore_message(error: &Error) -> Message {
         Error::OutOfRange { .. } => table::internal_consistency(),
         Error::Unchecked { .. } => table::not_a_sqlite_database("", format!("{error}.")),
         // Errors of reading a database have their messages above.
+        Error::OverwrittenUnderLog { log, .. } => {
+            table::not_a_sqlite_database(log.display(), format!("{error}."))
+        }
         Error::NotFound { path }
         | Error::NotAFile { path }
         | Error::Io { path, .. }

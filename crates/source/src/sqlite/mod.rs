@@ -68,6 +68,7 @@ mod mount;
 mod names;
 mod open;
 mod options;
+mod overwritten;
 mod restore;
 mod snapshot;
 mod spool;

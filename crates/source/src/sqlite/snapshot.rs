@@ -22,7 +22,9 @@ use super::options::SnapshotOptions;
 use super::spool::{self, NewBase, Order};
 use super::wal::Overlay;
 use super::watched::{Stamp, confirm_name};
-use super::{descriptors, extent, ffi, file_error, sqlite_error, temporary_copy, wal_path};
+use super::{
+    descriptors, extent, ffi, file_error, overwritten, sqlite_error, temporary_copy, wal_path,
+};
 use crate::{
     Content, DatabaseIdentity, Error, FileKind, FileRanges, Position, RecoveryModel, Snapshot,
     SourceFile, TemporaryCopy, WritersHeld, ranges_of,
@@ -114,7 +116,12 @@ impl SqliteSnapshot {
             .len()
             .map_err(|error| file_error("examine", &path, error))?;
         let overlay = match &pinned.pin {
-            Pin::Log(mark) => Some(Overlay::pinned(&wal_path(&path), mark)?),
+            Pin::Log(mark) => {
+                let overlay = Overlay::pinned(&wal_path(&path), mark)?;
+                let look = || pinned.connection.as_ref().and_then(ffi::wal_index);
+                overwritten::refuse(&file, &overlay, mark, &look)?;
+                Some(overlay)
+            }
             Pin::File | Pin::Raw | Pin::Watched(_) => pinned.overlay.take(),
         };
         let holds_writers = !pinned.is_wal && pinned.connection.is_some();

@@ -156,6 +156,24 @@ impl Overlay {
         self.page_bytes
     }
 
+    /// The log.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The pages that the log has, ascending.
+    pub(super) fn pages(&self) -> impl Iterator<Item = PageNumber> {
+        self.newest.iter().map(|newest| newest.page)
+    }
+
+    /// That the database file does not have `page` as it was copied from here.
+    pub(super) fn overwritten(&self, page: PageNumber) -> Error {
+        Error::OverwrittenUnderLog {
+            log: self.path.clone(),
+            page: page.index().saturating_add(1),
+        }
+    }
+
     /// Pages of the database as of the mark.
     pub(super) fn page_count(&self) -> u32 {
         self.page_count

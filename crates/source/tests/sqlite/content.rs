@@ -355,6 +355,53 @@ fn a_log_that_is_damaged_under_its_readers_is_refused() {
 }
 
 #[test]
+fn a_file_that_was_overwritten_under_its_log_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shop.db");
+    let writer = with_log(&path, 4096);
+    let old = fs::read(&path).unwrap();
+    let checkpoint = |mode: &str| {
+        let run = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
+        writer
+            .query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], run)
+            .unwrap()
+    };
+    // Not all of the log is in the file: nothing can be said of it.
+    fs::write(&path, &old).unwrap();
+    drop(open(&path));
+    // All is.
+    let (log, copied) = checkpoint("PASSIVE");
+    assert_eq!(log, copied);
+    drop(open(&path));
+    let current = fs::read(&path).unwrap();
+    fs::write(&path, &old).unwrap();
+    let error = SqliteSnapshot::open(&path, &SnapshotOptions::default()).unwrap_err();
+    assert!(
+        matches!(error, Error::OverwrittenUnderLog { .. }),
+        "{error}"
+    );
+    fs::write(&path, &current).unwrap();
+    drop(open(&path));
+}
+
+#[test]
+fn a_log_that_was_copied_up_to_the_mark_of_a_reader_is_not_taken_for_another_file_s() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shop.db");
+    let writer = with_log(&path, 4096);
+    let reader = Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN").unwrap();
+    let _count: i64 = (reader.query_row("SELECT count(*) FROM t", [], |row| row.get(0))).unwrap();
+    // Newer frames of pages that the log has already: a checkpoint that ends at the mark copies neither.
+    let update = "UPDATE t SET b = randomblob(1100) WHERE a % 30 = 0";
+    writer.execute_batch(update).unwrap();
+    let run = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
+    let (log, copied) = (writer.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], run)).unwrap();
+    assert!(copied < log, "{copied} of {log}");
+    drop(open(&path));
+}
+
+#[test]
 fn what_is_no_database_or_not_as_long_as_it_should_be_replaces_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = notes(folder.path());

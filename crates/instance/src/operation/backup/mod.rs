@@ -3,6 +3,7 @@
 mod base;
 mod damaged;
 mod emptied;
+mod foreign;
 mod log;
 mod made;
 mod media;
