@@ -1,6 +1,8 @@
 //! Completions that look at what there is: names of databases of the instance, and the sets on the media of the command
 //! line. The shell's script asks the program for them (`WINDLASS_COMPLETE`); nothing is changed or created.
 
+mod plain;
+
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +12,6 @@ use clap_complete::CompleteEnv;
 use clap_complete::engine::{
     ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
 };
-use clap_complete::env::Shells;
 use windlass_catalog::FILE_NAME;
 use windlass_instance::{Instance, Session};
 use windlass_pipeline::MediaSet;
@@ -47,6 +48,7 @@ pub(crate) fn answer() -> bool {
     }
     let completed = CompleteEnv::with_factory(command)
         .var(VARIABLE)
+        .shells(plain::shells())
         .try_complete(std::env::args_os(), std::env::current_dir().ok().as_deref());
     // The shell shows no messages while it completes.
     completed.unwrap_or(true)
@@ -54,7 +56,7 @@ pub(crate) fn answer() -> bool {
 
 /// The script that makes a shell ask.
 pub(crate) fn script(shell: &str) -> io::Result<Vec<u8>> {
-    let shells = Shells::builtins();
+    let shells = plain::shells();
     let unknown = || io::Error::other(format!("no completions for {shell}"));
     let completer = shells.completer(shell).ok_or_else(unknown)?;
     let mut script = Vec::new();

@@ -218,6 +218,35 @@ fn completed(place: &Place, words: &[&str]) -> String {
 }
 
 #[test]
+fn bash_gets_no_name_that_it_would_execute() {
+    let place = Place::new();
+    for name in ["x$(touch PWNED).db", "x y.db", "x`id`.db", "xplain.db"] {
+        std::fs::copy(place.path("app.db"), place.path(name)).expect("copied");
+    }
+    // As bash does it: the answer becomes a command line without quotes.
+    let script = format!(
+        "source <(\"{program}\" completions bash)\n\
+         COMP_WORDS=(windlass backup x); COMP_CWORD=2\n\
+         _clap_complete_windlass windlass x backup\n\
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"\n\
+         eval \"true ${{COMPREPLY[*]}}\"",
+        program = env!("CARGO_BIN_EXE_windlass")
+    );
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_windlass"));
+    let folder = program.parent().expect("a folder").display();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .env("PATH", format!("{folder}:{path}"))
+        .current_dir(place.path(""))
+        .output()
+        .expect("bash runs");
+    let run = Run::of(&output);
+    assert_eq!(run.out.trim(), "xplain.db", "{}", run.err);
+    assert!(!place.path("PWNED").exists());
+}
+
+#[test]
 fn databases_and_sets_are_completed() {
     let place = place();
     well(
