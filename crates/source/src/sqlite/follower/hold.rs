@@ -86,6 +86,8 @@ pub(super) struct Holder {
     freezer: Connection,
     is_frozen: bool,
     held: Held,
+    /// The newest commit when lock 0 was taken: up to there, everything is in the database file.
+    zero_at: WalPosition,
     made_wal: bool,
 }
 
@@ -137,12 +139,25 @@ impl Holder {
             freezer: connect(path)?,
             is_frozen: false,
             held: Held::Nothing,
+            zero_at: WalPosition::default(),
             made_wal: !side_files.has_wal,
         })
     }
 
     pub(super) fn held(&self) -> Held {
         self.held
+    }
+
+    /// The last frame of a generation that may be in the database file, because of what is held; `None` if it may be
+    /// any.
+    pub(super) fn copied_max(&self, salt: [u8; 8]) -> Option<u32> {
+        match self.held {
+            Held::Nothing => None,
+            Held::Mark(mark) => Some(mark),
+            Held::Zero if self.zero_at.salt == salt => Some(self.zero_at.frame),
+            // A generation that was begun under the lock.
+            Held::Zero => Some(0),
+        }
     }
 
     /// Identity of the database file.
@@ -267,6 +282,7 @@ impl Holder {
             self.end(&self.marked)?;
         }
         self.held = Held::Zero;
+        self.zero_at = *position;
         Ok(true)
     }
 

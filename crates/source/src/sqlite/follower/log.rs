@@ -65,7 +65,7 @@ impl Shape {
         FRAME_HEADER_BYTES as u64 + u64::from(self.page_bytes)
     }
 
-    fn offset(&self, frame: u32) -> u64 {
+    pub(super) fn offset(&self, frame: u32) -> u64 {
         HEADER_BYTES as u64 + u64::from(frame.saturating_sub(1)) * self.frame_bytes()
     }
 }
@@ -77,6 +77,11 @@ impl Log {
         let file = File::open(&path).map_err(|error| file_error("open", &path, error))?;
         let buffer = Vec::new();
         Ok(Self { file, path, buffer })
+    }
+
+    /// Another descriptor of it.
+    pub(super) fn share(&self) -> Option<File> {
+        self.file.try_clone().ok()
     }
 
     /// Where the chain of a generation begins: the sum of the log's header. `None` if that is the header of another

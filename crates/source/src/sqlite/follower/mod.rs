@@ -11,6 +11,8 @@
 //! | `proof` | that nothing was missed while no mark was held (pure, apart from reading frames) |
 //! | `pace` | when to let go (pure) |
 //! | `changes` | pages since the last moment |
+//! | `touched` | which bytes of a page were touched since (pure) |
+//! | `versions` | what a page was before a frame |
 //! | `reading` | the position in the log, and how it advances |
 //! | `still` | what must not change meanwhile: the names of the files, and a file into which nothing is copied |
 //! | `clock` | changes of the system's clock |
@@ -37,6 +39,8 @@ mod status;
 mod still;
 #[cfg(test)]
 mod tests;
+mod touched;
+mod versions;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -12,6 +12,7 @@ use super::hold::{Held, Holder, Tip};
 use super::log::Log;
 use super::pace::{Advice, Look, Pace};
 use super::proof::{Cover, Doubt, prove};
+use super::versions::Versions;
 use super::{FollowStatus, Following};
 use crate::Error;
 use crate::sqlite::spool::{SpoolWriter, State, now_us};
@@ -30,12 +31,13 @@ pub(super) struct Reading {
     /// Everything up to here was read.
     pub(super) position: WalPosition,
     changes: Changes,
+    versions: Versions,
     pace: Pace,
     /// When the newest commit was read, at the latest; microseconds since 1970.
     read_us: u64,
     newest: Tip,
     /// Until when nothing is held, because the application's next checkpoint is awaited; and what is known since.
-    loose: Option<(Instant, Cover)>,
+    pub(super) loose: Option<(Instant, Cover)>,
     /// The state that nothing is known before: what a file is that does not have the frames up to there, does not matter.
     begun_at: WalPosition,
 }
@@ -49,11 +51,17 @@ impl Reading {
     ) -> Result<Self, Error> {
         let newest = holder.mark()?;
         let position = position.unwrap_or(newest.position);
+        let log = Log::open(path)?;
+        let page_count = match position.is_same_state(&newest.position) {
+            true => newest.page_count,
+            false => 0,
+        };
         Ok(Self {
+            versions: Versions::of(log.share(), path, holder.inode()),
             holder,
-            log: Log::open(path)?,
+            log,
             position,
-            changes: Changes::since(position),
+            changes: Changes::since(position, page_count),
             pace: Pace::new(Instant::now()),
             read_us: now_us(),
             newest,
@@ -80,7 +88,8 @@ impl Reading {
         self.newest = tip;
         self.position = tip.position;
         self.begun_at = tip.position;
-        self.changes = Changes::since(tip.position);
+        self.changes = Changes::since(tip.position, tip.page_count);
+        self.versions.forget();
         self.pace.failed();
         self.read_us = now_us();
         Ok(tip.position)
@@ -184,16 +193,8 @@ impl Reading {
         let now = Instant::now();
         self.pace.note(tip.position.salt, tip.position.frame, now);
         if let Some((until, cover)) = self.loose {
-            let is_over = now >= until;
-            return self.await_restart(
-                (tip, backfilled),
-                cover,
-                is_over,
-                is_due,
-                spool,
-                each_commit,
-                status,
-            );
+            let look = ((tip, backfilled), cover, now >= until);
+            return self.await_restart(look, is_due, spool, each_commit, status);
         }
         let mark = match self.holder.held() {
             Held::Mark(mark) if tip.position.salt == self.position.salt => mark,
@@ -206,7 +207,14 @@ impl Reading {
                 return Ok(Ok(()));
             }
             // Under lock 0, and under a mark without frames, it may be restarted once.
-            Held::Zero | Held::Mark(0) => return self.renew(Cover::Lock, spool, each_commit),
+            Held::Zero | Held::Mark(0) => {
+                // What was held tells most of what the pages were before.
+                let proven = self.advance_unchanged(&tip, spool, each_commit)?;
+                return match proven {
+                    Ok(()) => self.renew(Cover::Lock, spool, each_commit),
+                    Err(_) => Ok(proven),
+                };
+            }
         };
         let look = Look {
             mark,
@@ -215,7 +223,7 @@ impl Reading {
         };
         let advice = self.pace.advise(look, now);
         let unread = tip.position.frame.saturating_sub(self.position.frame);
-        let is_changing = matches!(advice, Advice::Zero | Advice::LetGo);
+        let is_changing = matches!(advice, Advice::Zero | Advice::LetGo | Advice::Renew);
         if is_due || is_changing || unread >= UNREAD_MAX || tip.position.frame < self.position.frame
         {
             let proven = self.advance(&tip, Cover::Lock, spool, each_commit)?;
@@ -234,6 +242,19 @@ impl Reading {
                 Ok(Ok(()))
             }
             Advice::LetGo => self.let_go(spool, each_commit, status),
+        }
+    }
+
+    /// Reads up to the tip, if the database file is as it was when nothing could be copied into it any more.
+    fn advance_unchanged(
+        &mut self,
+        tip: &Tip,
+        spool: &mut SpoolWriter,
+        each_commit: bool,
+    ) -> Result<Proven, Error> {
+        match self.holder.is_changed() {
+            true => Ok(Err(Doubt::FileChanged)),
+            false => self.advance(tip, Cover::Lock, spool, each_commit),
         }
     }
 
@@ -307,7 +328,7 @@ impl Reading {
         self.changes.open();
         let old = self.position.salt;
         for frame in tail.frames() {
-            self.changes.take(old, &frame, spool)?;
+            self.changes.take(old, &frame, None, spool)?;
         }
         self.position = WalPosition {
             frame: 0,
@@ -339,16 +360,27 @@ impl Reading {
             let Some(chain) = self.log.resume(&from, &shape)? else {
                 return Ok(Err(Doubt::Broken { frame: from.frame }));
             };
+            // Without a hold, frames may be overwritten while they are read.
+            let copied_max = self.holder.copied_max(shape.salt);
             let Self {
                 log,
                 changes,
+                versions,
                 read_us,
                 ..
             } = self;
             changes.open();
+            versions.begin(shape.salt, from.frame);
             let time_us = now_us().max(*read_us);
             let end = log.frames(&shape, chain, to.frame, &mut |frame| {
-                changes.take(shape.salt, &frame, spool)?;
+                let before = match copied_max {
+                    Some(copied_max) if changes.wants_before(frame.page) => {
+                        versions.before(&shape, &frame, copied_max)
+                    }
+                    _ => None,
+                };
+                changes.take(shape.salt, &frame, before, spool)?;
+                versions.note(&frame);
                 let is_much = changes.content_bytes() >= spool.moment_bytes();
                 if (each_commit || is_much) && frame.commit_pages > 0 {
                     let at = WalPosition {
@@ -395,7 +427,8 @@ impl Reading {
             return Ok(false);
         }
         self.position = position;
-        self.changes = Changes::since(position);
+        self.changes = Changes::since(position, 0);
+        self.versions.forget();
         Ok(true)
     }
 
@@ -411,7 +444,7 @@ impl Reading {
         } else if !spool.written_position().is_same_state(&self.position) {
             // Another generation, without commits.
             spool.seen(self.position, time_us)?;
-            self.changes = Changes::since(self.position);
+            self.changes.restart(self.position);
         }
         if spool.is_ahead() {
             spool.sync()?;

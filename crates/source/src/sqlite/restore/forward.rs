@@ -5,6 +5,7 @@
 //! applied, the pages of all moments up to the wanted one are written in their order, and the file gets the length of
 //! the last one. From there on it is published as after any other restore.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ use super::staging_file::StagingFile;
 use super::state::{self, RestoreProgress, RestoringState};
 use super::{Existing, Publish, fault, replaceable, resolve};
 use crate::Error;
-use crate::sqlite::spool::{self, Kind, Pages, Reach, Records, SpoolError, Stop};
+use crate::sqlite::spool::{self, Kind, Pages, Parts, Reach, Records, SpoolError, Stop};
 
 /// A restore to a moment of a spool.
 #[derive(Debug, Clone)]
@@ -128,6 +129,19 @@ impl Applier<'_> {
             return Ok(());
         };
         self.records.go_back(&first)?;
+        let mut patcher = Patcher {
+            staging: self.staging,
+            size_bytes: *self.size_bytes,
+            page_count: 0,
+            page: Vec::new(),
+            unlike: HashSet::new(),
+        };
+        let result = self.moments(&last, &mut patcher);
+        *self.size_bytes = patcher.size_bytes;
+        result
+    }
+
+    fn moments(&mut self, last: &spool::Found, patcher: &mut Patcher<'_>) -> Result<(), Error> {
         // Pages count only with the moment behind them: a crash may have left some without.
         let mut begun = None;
         while let Some(found) = self.records.next()? {
@@ -135,44 +149,48 @@ impl Applier<'_> {
                 return Err(Error::Cancelled);
             }
             match found.head.kind {
-                Kind::Pages => {
+                Kind::Pages | Kind::Parts => {
                     begun.get_or_insert(found);
                 }
                 Kind::Moment => {
                     let moment = self.records.moment(&found)?;
                     let first = begun.take().unwrap_or(found);
-                    let count = self.pages(&first, moment.page_count)?;
+                    patcher.page_count = moment.page_count;
+                    let count = self.pages(&first, patcher)?;
                     if count != moment.records {
                         return Err(self.records.damaged_at(&found, "a moment has lost pages"));
                     }
                     let bytes = u64::from(moment.page_count) * u64::from(moment.page_bytes);
-                    self.resize(bytes)?;
-                    if found == last {
-                        return Ok(());
+                    patcher.resize(bytes)?;
+                    if found != *last {
+                        continue;
                     }
+                    return match patcher.is_right() {
+                        true => Ok(()),
+                        false => Err(self.records.damaged_at(&found, UNLIKE)),
+                    };
                 }
                 Kind::Segment | Kind::Start | Kind::Gap | Kind::Seen | Kind::Clock => begun = None,
             }
         }
-        Err(self.records.damaged_at(&last, "it is not there any more"))
+        Err(self.records.damaged_at(last, "it is not there any more"))
     }
 
     /// Writes the pages from `first` up to the moment behind them; the number of records. The walk is behind that
     /// moment then.
-    fn pages(&mut self, first: &spool::Found, page_count: u32) -> Result<u32, Error> {
+    fn pages(&mut self, first: &spool::Found, patcher: &mut Patcher<'_>) -> Result<u32, Error> {
         self.records.go_back(first)?;
         let mut count = 0;
         while let Some(found) = self.records.next()? {
-            if found.head.kind != Kind::Pages {
+            if !found.head.kind.has_pages() {
                 break;
             }
             count += 1;
-            let staging = self.staging;
-            let mut size_bytes = *self.size_bytes;
             let body = self.records.body(&found)?;
-            let written =
-                Pages::parse(body).map(|pages| write(&pages, page_count, staging, &mut size_bytes));
-            *self.size_bytes = size_bytes;
+            let written = match found.head.kind {
+                Kind::Parts => Parts::parse(body).map(|parts| patcher.patch(&parts)),
+                _ => Pages::parse(body).map(|pages| patcher.write(&pages)),
+            };
             match written {
                 Some(written) => written?,
                 None => return Err(self.records.damaged_at(&found, "pages cannot be read")),
@@ -180,31 +198,80 @@ impl Applier<'_> {
         }
         Ok(count)
     }
+}
 
-    fn resize(&mut self, bytes: u64) -> Result<(), Error> {
-        if bytes != *self.size_bytes {
-            self.staging.resize(*self.size_bytes, bytes)?;
-            *self.size_bytes = bytes;
+/// A page does not have the content that the log says.
+const UNLIKE: &str = "a page does not become what it was by what the log has of it";
+
+/// The staging file, page by page.
+struct Patcher<'a> {
+    staging: &'a StagingFile,
+    /// Its length.
+    size_bytes: u64,
+    /// Pages of the database in the moment that is applied.
+    page_count: u32,
+    page: Vec<u8>,
+    /// Pages that did not have their content when parts of them were written last. An interrupted restore that is
+    /// repeated begins with pages that have a later content, which they get again.
+    unlike: HashSet<u32>,
+}
+
+impl Patcher<'_> {
+    /// Writes the pages that the moment has; a later commit of it may have cut off others.
+    fn write(&mut self, pages: &Pages<'_>) -> Result<(), Error> {
+        for (number, content) in pages.each() {
+            if let Some(offset) = self.offset(number, pages.page_bytes) {
+                self.staging.write(offset, content)?;
+                self.unlike.remove(&number);
+                let end = offset + u64::from(pages.page_bytes);
+                self.size_bytes = self.size_bytes.max(end);
+            }
         }
         Ok(())
     }
-}
 
-/// Writes the pages that the moment has; a later commit of it may have cut off others.
-fn write(
-    pages: &Pages<'_>,
-    page_count: u32,
-    staging: &StagingFile,
-    size_bytes: &mut u64,
-) -> Result<(), Error> {
-    let page_bytes = u64::from(pages.page_bytes);
-    for (number, content) in pages.each() {
-        let Some(index) = number.checked_sub(1).filter(|_| number <= page_count) else {
-            continue;
-        };
-        let offset = u64::from(index) * page_bytes;
-        staging.write(offset, content)?;
-        *size_bytes = (*size_bytes).max(offset + page_bytes);
+    /// Writes parts of pages.
+    fn patch(&mut self, parts: &Parts<'_>) -> Result<(), Error> {
+        self.page.resize(parts.page_bytes as usize, 0);
+        for page_parts in parts.each() {
+            let number = page_parts.number;
+            let Some(offset) = self.offset(number, parts.page_bytes) else {
+                continue;
+            };
+            if !self.staging.read(offset, &mut self.page)? {
+                self.unlike.insert(number);
+                continue;
+            }
+            if page_parts.apply(&mut self.page) {
+                self.unlike.remove(&number);
+            } else {
+                self.unlike.insert(number);
+            }
+            self.staging.write(offset, &self.page)?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Where a page is, if the database has it.
+    fn offset(&self, number: u32, page_bytes: u32) -> Option<u64> {
+        let index = number
+            .checked_sub(1)
+            .filter(|_| number <= self.page_count)?;
+        Some(u64::from(index) * u64::from(page_bytes))
+    }
+
+    fn resize(&mut self, bytes: u64) -> Result<(), Error> {
+        let page_count = self.page_count;
+        self.unlike.retain(|number| *number <= page_count);
+        if bytes != self.size_bytes {
+            self.staging.resize(self.size_bytes, bytes)?;
+            self.size_bytes = bytes;
+        }
+        Ok(())
+    }
+
+    /// Whether every page has the content that the log says.
+    fn is_right(&self) -> bool {
+        self.unlike.is_empty()
+    }
 }

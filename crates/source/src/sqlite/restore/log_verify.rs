@@ -35,7 +35,7 @@ pub(super) fn check(
                 }
             }
             Kind::Start | Kind::Seen => end = records.state(&found)?,
-            Kind::Pages | Kind::Clock => {
+            Kind::Pages | Kind::Parts | Kind::Clock => {
                 records.stored(&found)?;
             }
             Kind::Moment => {

@@ -126,6 +126,15 @@ impl StagingFile {
         write.map_err(|error| self.write_error(error, bytes.len() as u64))
     }
 
+    /// Fills `bytes`; whether the file has that many.
+    pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<bool, Error> {
+        match self.file.read_exact_at(bytes, offset) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(file_error("read", &self.path, error)),
+        }
+    }
+
     fn write_error(&self, error: io::Error, needed_bytes: u64) -> Error {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::NoSpace {

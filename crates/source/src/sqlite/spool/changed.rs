@@ -24,6 +24,7 @@ use windlass_io::own;
 use windlass_media::WalPosition;
 
 use super::Order;
+use super::parts::Parts;
 use super::reader::{Found, Records};
 use super::record::{Kind, Moment, Pages};
 use super::slice::Slice;
@@ -203,7 +204,7 @@ impl Changed {
             }
             let mut state = None;
             match found.head.kind {
-                Kind::Pages => {
+                Kind::Pages | Kind::Parts => {
                     add_numbers(records, &found, &mut pages)?;
                     continue;
                 }
@@ -367,8 +368,12 @@ impl Changed {
 /// The numbers of the pages in a record.
 fn add_numbers(records: &mut Records, found: &Found, pages: &mut Vec<u32>) -> Result<(), Error> {
     let body = records.body(found)?;
-    let parsed =
-        Pages::parse(body).map(|parsed| pages.extend(parsed.each().map(|(number, _)| number)));
+    let parsed = match found.head.kind {
+        Kind::Parts => {
+            Parts::parse(body).map(|parsed| pages.extend(parsed.each().map(|parts| parts.number)))
+        }
+        _ => Pages::parse(body).map(|parsed| pages.extend(parsed.each().map(|(number, _)| number))),
+    };
     parsed.ok_or_else(|| records.damaged_at(found, "pages cannot be read"))
 }
 

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use windlass_base::checksum;
 
+use super::parts::Parts;
 use super::range::{Stop, find, list};
 use super::reader::{Found, Records, last};
 use super::record::{Head, Kind, MAGIC, Pages};
@@ -146,6 +147,15 @@ fn state_of(
             assert!(pages.is_none_or(|count| count <= found.head.raw_bytes as usize));
             None
         }
+        Kind::Parts => {
+            if let Some(parts) = Parts::parse(records.body(found)?) {
+                let mut page = vec![0; parts.page_bytes as usize];
+                for page_parts in parts.each() {
+                    page_parts.apply(&mut page);
+                }
+            }
+            None
+        }
         Kind::Clock => {
             let change = records.clock(found)?;
             assert!(!change.has(change.from_us));
@@ -176,23 +186,50 @@ mod tests {
     use super::*;
 
     const GOLDEN: &[u8] = include_bytes!("golden/spool-1.wspool");
+    /// One moment, with a whole page and parts of two.
+    const GOLDEN_2: &[u8] = include_bytes!("golden/spool-2.wspool");
 
     #[test]
-    fn a_spool_of_version_1_is_read_and_so_is_any_byte_of_it_changed() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("00000001.wspool"), GOLDEN).unwrap();
-        let (listed, rest) = list(folder.path()).unwrap();
-        assert_eq!((listed.len(), rest), (1, 0));
-        fuzz_spool(GOLDEN);
-        for at in (0..GOLDEN.len()).step_by(3) {
-            for change in [1, 0x80, 0xFF] {
-                let mut bytes = GOLDEN.to_vec();
-                bytes[at] ^= change;
-                fuzz_spool(&bytes);
-                fuzz_spool(&[&[3, (at & 255) as u8, (at >> 8) as u8], bytes.as_slice()].concat());
+    fn spools_of_each_version_are_read_and_so_is_any_byte_of_them_changed() {
+        for golden in [GOLDEN, GOLDEN_2] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("00000001.wspool"), golden).unwrap();
+            let (listed, rest) = list(folder.path()).unwrap();
+            assert_eq!((listed.len(), rest), (1, 0));
+            fuzz_spool(golden);
+            for at in (0..golden.len()).step_by(3) {
+                for change in [1, 0x80, 0xFF] {
+                    let mut bytes = golden.to_vec();
+                    bytes[at] ^= change;
+                    fuzz_spool(&bytes);
+                    let split = [3, (at & 255) as u8, (at >> 8) as u8];
+                    fuzz_spool(&[&split, bytes.as_slice()].concat());
+                }
             }
         }
         std::fs::remove_dir_all(super::folder()).unwrap();
+    }
+
+    #[test]
+    fn parts_of_pages_are_read_as_version_2_wrote_them() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("00000001.wspool"), GOLDEN_2).unwrap();
+        let mut records = Records::open(folder.path()).unwrap();
+        let mut found = Vec::new();
+        while let Some(record) = records.next().unwrap() {
+            if record.head.kind != Kind::Parts {
+                continue;
+            }
+            let parts = Parts::parse(records.body(&record).unwrap()).unwrap();
+            for page_parts in parts.each() {
+                let mut page = [0x11; 512];
+                assert!(page_parts.apply(&mut page), "{}", page_parts.number);
+                let changed = (0..512).filter(|at| page[*at] != 0x11);
+                found.push((page_parts.number, changed.collect::<Vec<_>>()));
+            }
+        }
+        let second: Vec<usize> = (0..8).chain(504..512).collect();
+        assert_eq!(found, [(2, second), (3, Vec::new())]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! | file | what |
 //! |---|---|
 //! | `record` | records and their checksums: bytes to values and back |
+//! | `parts` | the bytes of pages that a moment has touched: bytes to values and back |
 //! | `writer` | appends records and makes them durable, within a limit |
 //! | `reader` | walks the records of all segments, in order |
 //! | `range` | which moments can be restored onto a backup, and which not |
@@ -22,6 +23,7 @@ mod changed;
 mod error;
 mod fuzzing;
 mod order;
+mod parts;
 mod range;
 mod reader;
 mod record;
@@ -36,6 +38,7 @@ pub use fuzzing::fuzz_spool;
 pub use order::Order;
 pub use order::lsn_of as lsn_of_time;
 pub(super) use order::{lsn_of, time_behind};
+pub(super) use parts::Parts;
 pub use range::{Listed, Reach, Stop, list};
 pub(super) use range::{find, find_in};
 pub(super) use reader::{Found, Records, last_segment};
@@ -45,8 +48,8 @@ pub(super) use slice::{SliceReader, slices};
 pub(super) use writer::{SpoolWriter, has_follower, is_full};
 pub use writer::{has_follower as is_followed, remove as remove_spool};
 
-/// Version of the format.
-const VERSION: u16 = 1;
+/// Version of the format that is written; earlier ones are read.
+const VERSION: u16 = 2;
 
 /// Ends the name of a segment.
 const SEGMENT_SUFFIX: &str = ".wspool";

@@ -142,7 +142,7 @@ impl Listing {
                 });
                 self.begin(gap.to_us, commits);
             }
-            Kind::Pages | Kind::Clock => {}
+            Kind::Pages | Kind::Parts | Kind::Clock => {}
         }
         Ok(())
     }
@@ -251,7 +251,7 @@ impl Search {
                 self.pending = None;
                 self.tie_exactly(state.position, state.time_us, state.commit_number);
             }
-            Kind::Pages => {
+            Kind::Pages | Kind::Parts => {
                 self.pending.get_or_insert(*found);
             }
             Kind::Clock => {

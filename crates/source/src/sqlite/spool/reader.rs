@@ -158,7 +158,7 @@ impl Records {
             if let Some((found, own)) = self.whole()? {
                 self.offset += (Head::BYTES + found.head.stored_bytes as usize) as u64;
                 self.chain = Some((found.head.sequence.wrapping_add(1), own));
-                if found.head.kind != Kind::Pages {
+                if !found.head.kind.has_pages() {
                     self.closed = self.chain;
                 }
                 if found.head.kind == Kind::Segment {
@@ -180,7 +180,7 @@ impl Records {
         let Some((found, own)) = self.head(self.offset == 0)? else {
             return Ok(None);
         };
-        let is_right = found.head.kind == Kind::Pages
+        let is_right = found.head.kind.has_pages()
             || match self.body(&found) {
                 Ok(_) => true,
                 Err(Error::Spool(_)) => false,

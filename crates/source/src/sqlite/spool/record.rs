@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     Seen = 6,
     /// The clock was changed.
     Clock = 7,
+    /// Parts of pages that the next moment changed.
+    Parts = 8,
 }
 
 impl Kind {
@@ -40,9 +42,15 @@ impl Kind {
             Self::Gap,
             Self::Seen,
             Self::Clock,
+            Self::Parts,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == id)
+    }
+
+    /// Whether it counts only with the moment behind it.
+    pub(crate) fn has_pages(self) -> bool {
+        matches!(self, Self::Pages | Self::Parts)
     }
 }
 
@@ -418,7 +426,7 @@ impl Segment {
     pub(crate) fn parse(body: &[u8]) -> Option<Result<Self, u16>> {
         let mut reader = Reader::new(body);
         let version = reader.u16()?;
-        if version != super::VERSION {
+        if !(1..=super::VERSION).contains(&version) {
             return Some(Err(version));
         }
         let segment = Self {

@@ -158,7 +158,7 @@ impl Walk {
                     slice.begin = state;
                 }
             }
-            Kind::Pages => {}
+            Kind::Pages | Kind::Parts => {}
             Kind::Clock => {
                 let state = self.open.as_ref().map(|slice| slice.end);
                 self.extended(end, state.unwrap_or_default());

@@ -3,6 +3,8 @@
 //! Every start of a follower begins a new segment, whose first record names the last record that could be read: what
 //! a crash left behind that is not part of the spool, and stays where it is.
 
+mod pages;
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt as _};
@@ -10,15 +12,16 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::bytes::Writer;
 use windlass_base::{Guid, checksum};
-use windlass_codec::{Algorithm, Compression, Encoder, Stored};
+use windlass_codec::{Algorithm, Compression, Encoder};
 use windlass_io::{directory, own};
 use windlass_media::WalPosition;
 
 use super::super::file_error;
 use super::reader;
-use super::record::{BODY_BYTES_MAX, ClockChange, Gap, Head, Kind, Moment, Pages, Segment, State};
+use super::record::{BODY_BYTES_MAX, ClockChange, Gap, Head, Kind, Moment, Segment, State};
 use super::{SpoolError, VERSION, now_us};
 use crate::Error;
+use pages::PAGES_BYTES;
 
 /// A new segment begins behind this length, or an eighth of what a spool may have, so that old ones can be removed.
 const SEGMENT_BYTES: u64 = 64 << 20;
@@ -28,9 +31,6 @@ const SEGMENTS_MIN: u64 = 8;
 const MOMENT_BYTES_MIN: u64 = 64 << 10;
 const MOMENT_BYTES_MAX: u64 = 32 << 20;
 const MOMENTS_MIN: u64 = 16;
-
-/// Pages in one record, in bytes.
-const PAGES_BYTES: usize = 1 << 20;
 
 /// Room that is kept for the record of a gap.
 const RESERVED_BYTES: u64 = 64 << 10;
@@ -299,46 +299,6 @@ impl SpoolWriter {
         out.0
     }
 
-    /// Appends pages of the next moment; returns the number of records.
-    pub(crate) fn pages<'a>(
-        &mut self,
-        page_bytes: u32,
-        numbers: &[u32],
-        content: &mut dyn FnMut(usize) -> &'a [u8],
-    ) -> Result<u32, Error> {
-        self.ensure_segment()?;
-        let at_once = PAGES_BYTES / page_bytes as usize;
-        let mut records = 0;
-        for (index, part) in numbers.chunks(at_once).enumerate() {
-            let mut raw = std::mem::take(&mut self.raw);
-            raw.clear();
-            raw.extend_from_slice(&Pages::begin(page_bytes, part));
-            for place in 0..part.len() {
-                raw.extend_from_slice(content(index * at_once + place));
-            }
-            let appended = self.append_pages(&raw);
-            self.raw = raw;
-            appended?;
-            records += 1;
-        }
-        Ok(records)
-    }
-
-    fn append_pages(&mut self, raw: &[u8]) -> Result<(), Error> {
-        let mut stored = std::mem::take(&mut self.stored);
-        stored.resize(raw.len(), 0);
-        let encoded = self.encoder.encode(raw, &mut stored);
-        let appended = match encoded.map_err(|error| SpoolError::Codec(error).told())? {
-            Stored::Plain => self.append(Kind::Pages, raw),
-            Stored::Compressed { bytes, filter } => {
-                let how = (Algorithm::Zstd.id(), filter.id());
-                self.append_body(Kind::Pages, how, raw.len(), &stored[..bytes])
-            }
-        };
-        self.stored = stored;
-        appended
-    }
-
     /// The pages before it are the state that it describes.
     pub(crate) fn moment(&mut self, moment: &Moment) -> Result<(), Error> {
         self.ensure_segment()?;
@@ -377,7 +337,7 @@ impl SpoolWriter {
             "the caller keeps records short"
         );
         let more = (Head::BYTES + body.len()) as u64;
-        if kind == Kind::Pages && self.is_full(more + RESERVED_BYTES) {
+        if kind.has_pages() && self.is_full(more + RESERVED_BYTES) {
             let full = io::Error::from(io::ErrorKind::QuotaExceeded);
             return Err(self.failed("write", full));
         }

@@ -81,12 +81,9 @@ impl Reading {
 
     /// One look while nothing is held for longer: the application checkpoints by a timer, and every frame is in the
     /// database only right after that. Commits are read as always.
-    #[expect(clippy::too_many_arguments, reason = "one look, as the step has it")]
     pub(super) fn await_restart(
         &mut self,
-        (tip, backfilled): (Tip, u32),
-        cover: Cover,
-        is_over: bool,
+        ((tip, backfilled), cover, is_over): ((Tip, u32), Cover, bool),
         is_due: bool,
         spool: &mut SpoolWriter,
         each_commit: bool,

@@ -249,6 +249,18 @@ impl History {
         for _ in 0..self.random.below(6) {
             self.application_step();
         }
+        if self.random.below(2) == 0 {
+            // Lock 0 comes when all is copied, and only then the commits are read.
+            self.pragma("wal_checkpoint(PASSIVE)");
+            let later = Instant::now() + Duration::from_secs(3600);
+            let reading = self
+                .follower
+                .as_mut()
+                .and_then(|follower| follower.reading.as_mut());
+            if let Some(reading) = reading {
+                reading.loose = Some((later, super::super::proof::Cover::Absent));
+            }
+        }
         let Some(follower) = &mut self.follower else {
             return;
         };
