@@ -87,6 +87,22 @@ impl WalPosition {
         is_begin(self) && is_begin(other) && is_known && is_same_commit
     }
 
+    /// Whether both are the same state of the database: also if the log was begun again in between, once or more often, and
+    /// nothing was committed since.
+    pub fn is_same_content(&self, other: &Self) -> bool {
+        let is_same_count =
+            self.commits == other.commits || self.commits == 0 || other.commits == 0;
+        self.is_same_state(other)
+            || is_same_count && (self.keeps(other.checksum) || other.keeps(self.checksum))
+    }
+
+    /// Whether it is before the first frame of a generation, and the last commit before that has this checksum. The salts
+    /// of its own generation are in the checksum, so that it is the only one that has it.
+    pub fn keeps(&self, checksum: [u32; 2]) -> bool {
+        let is_begin = self.frame == 0 && !self.is_before_all();
+        is_begin && self.checksum == checksum && checksum != [0; 2]
+    }
+
     /// Whether nothing was written to the log yet.
     pub fn is_before_all(&self) -> bool {
         self.salt == [0; 8]
@@ -200,12 +216,35 @@ mod tests {
             assert!(!begin.is_same_state(&changed), "{changed}");
             assert!(!changed.is_same_state(&begin), "{changed}");
         }
+        let earlier = WalPosition { frame: 5, ..again };
+        for counted in [5, 0] {
+            let earlier = WalPosition {
+                commits: counted,
+                ..earlier
+            };
+            assert!(begin.is_same_content(&earlier) && earlier.is_same_content(&begin));
+        }
+        for changed in [
+            WalPosition {
+                checksum: [1, 3],
+                ..earlier
+            },
+            WalPosition {
+                commits: 6,
+                ..earlier
+            },
+        ] {
+            assert!(!begin.is_same_content(&changed), "{changed}");
+            assert!(!changed.is_same_content(&begin), "{changed}");
+        }
+        assert!(!one.is_same_content(&earlier), "both have frames");
         let unknown = |salt| WalPosition {
             salt: [salt; 8],
             checksum: [0; 2],
             ..begin
         };
         assert!(!unknown(1).is_same_state(&unknown(2)));
+        assert!(!unknown(1).is_same_content(&unknown(2)));
         let file = WalPosition {
             salt: [0; 8],
             frame: 0,

@@ -234,7 +234,7 @@ fn check(
 /// Whether the state is that with which the log begins.
 fn is_begin(state: &RestoringState, description: &LogDescription) -> bool {
     let position = &description.begin.position;
-    !position.is_unknown() && position_of(state).is_ok_and(|found| found.is_same_state(position))
+    !position.is_unknown() && position_of(state).is_ok_and(|found| found.is_same_content(position))
 }
 
 impl RestoreTarget for SqliteLogTarget {

@@ -294,7 +294,7 @@ impl Search {
 
     /// The state of the backup is one of the spool: nothing need be applied to reach it.
     fn tie_exactly(&mut self, position: WalPosition, time_us: u64, commit_number: u64) {
-        if self.is_tied || position.is_unknown() || !position.is_same_state(&self.base) {
+        if self.is_tied || position.is_unknown() || !position.is_same_content(&self.base) {
             return;
         }
         self.is_tied = true;
@@ -336,7 +336,7 @@ impl Search {
             if !moment.covers(&self.base) {
                 return false;
             }
-            if moment.to.is_same_state(&self.base) {
+            if moment.to.is_same_content(&self.base) {
                 self.tie_exactly(moment.to, moment.time_us, moment.commit_number);
                 return self.after.is_some();
             }

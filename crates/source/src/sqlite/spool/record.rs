@@ -229,8 +229,8 @@ impl Moment {
     /// Whether the state at `position` is before this moment, and all pages that changed since are in it; or is this
     /// moment.
     pub(crate) fn covers(&self, position: &WalPosition) -> bool {
-        self.from.is_same_state(position)
-            || self.to.is_same_state(position)
+        self.from.is_same_content(position)
+            || self.to.is_same_content(position)
             || self.spans.iter().any(|span| span.has(position))
     }
 
@@ -304,7 +304,9 @@ impl Span {
 
     fn has(&self, position: &WalPosition) -> bool {
         if self.salt != position.salt {
-            return false;
+            // Of a generation without a commit, which the follower did not see.
+            let last = self.commits.last();
+            return last.is_some_and(|commit| position.keeps(commit.checksum));
         }
         if position.frame == 0 {
             return self.is_begin;
