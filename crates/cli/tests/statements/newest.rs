@@ -541,3 +541,35 @@ fn a_set_that_was_finished_by_the_history_and_has_lost_its_end_is_not_passed_ove
     assert!(run.err.contains("has been cut off since"), "{}", run.err);
     well(&place, &[&restore[..], &["--set", "1"]].concat());
 }
+
+/// A backup that was killed while its stripes got their names, or one that lost a stripe.
+#[test]
+fn a_medium_in_a_folder_that_lacks_stripes_is_left_out_and_that_is_said() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("night")).expect("a folder");
+    let striped = |name: &str| {
+        let to = ["a", "b"].map(|stripe| format!("night/{name}{stripe}.bak"));
+        place.succeed(&["backup", "app.db", "--to", &to[0], "--to", &to[1]]);
+    };
+    striped("1");
+    keep(&place, 300);
+    striped("2");
+    std::fs::rename(place.path("night/2b.bak"), place.path("2b.bak")).expect("a move");
+    let run = place.succeed(&["restore", "night", "--to", "copy.db"]);
+    assert_ne!(rows(&place.path("copy.db")), 300);
+    assert!(
+        run.err.contains("night/2a.bak': only 1 of the 2 families"),
+        "{}",
+        run.err
+    );
+    // With the rest of it named, it is used.
+    place.succeed(&["restore", "night", "2b.bak", "--to", "newest.db"]);
+    assert_eq!(rows(&place.path("newest.db")), 300);
+    // Where there is nothing else, it is an error.
+    for name in ["night/1a.bak", "night/1b.bak"] {
+        std::fs::remove_file(place.path(name)).expect("a file");
+    }
+    let run = place.run(&["restore", "night", "--to", "none.db"]);
+    assert!(run.err.contains("Msg 3132"), "{}", run.err);
+    assert!(!place.path("none.db").exists());
+}

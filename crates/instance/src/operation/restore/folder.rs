@@ -3,7 +3,7 @@
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_device::{DeviceAddress, DeviceFolder};
-use windlass_pipeline::Error as PipelineError;
+use windlass_pipeline::{Error as PipelineError, MediaSet};
 
 use crate::Failure;
 use crate::headers::HeaderCache;
@@ -53,12 +53,24 @@ pub(super) fn unfolded(
     };
     let is_there = found.media.iter().any(|medium| has(medium, name));
     let wanted = of.or(is_there.then_some(name));
-    for medium in &found.media {
-        if wanted.is_none_or(|wanted| has(medium, wanted)) {
-            let files = medium.files.iter();
-            devices.extend(files.map(|file| file.device.clone()));
-        }
-    }
+    let is_wanted = |medium: &&FoundMedia| wanted.is_none_or(|wanted| has(medium, wanted));
+    let wanted: Vec<&FoundMedia> = found.media.iter().filter(is_wanted).collect();
+    // A device that was named beside the folder may be the rest of one.
+    let (torn, whole) = match devices.is_empty() {
+        true => wanted.into_iter().partition(|medium| is_torn(medium)),
+        false => (Vec::new(), wanted),
+    };
+    // If there is nothing else, its restore says what is missing.
+    let (left_out, used) = match whole.is_empty() {
+        true => (whole, torn),
+        false => (torn, whole),
+    };
+    let files = |medium: &FoundMedia| -> Vec<DeviceAddress> {
+        let files = medium.files.iter();
+        files.map(|file| file.device.clone()).collect()
+    };
+    notes.extend(left_out.into_iter().map(families_missing));
+    devices.extend(used.into_iter().flat_map(files));
     match (devices.is_empty(), of) {
         (false, _) => Ok(Unfolded { devices, notes }),
         (true, Some(of)) if !found.media.is_empty() => {
@@ -70,6 +82,33 @@ pub(super) fn unfolded(
         }
         (true, _) => Err(table::no_media_in_folder(&first).into()),
     }
+}
+
+/// Whether stripes of a medium are lost, or have not got their names yet; but not if they are found under temporary ones.
+fn is_torn(medium: &FoundMedia) -> bool {
+    let one_of_each = || -> Vec<DeviceAddress> {
+        let numbers = 1..=medium.family_count;
+        let file = |number| medium.files.iter().find(|file| file.family == number);
+        numbers
+            .filter_map(file)
+            .map(|file| file.device.clone())
+            .collect()
+    };
+    let is_missing = |error: &PipelineError| matches!(error, PipelineError::FamiliesMissing { .. });
+    !medium.is_whole() && MediaSet::open(&one_of_each()).is_err_and(|error| is_missing(&error))
+}
+
+fn families_missing(medium: &FoundMedia) -> Message {
+    let is_there = |number: &u16| medium.files.iter().any(|file| file.family == *number);
+    let there = (1..=medium.family_count).filter(is_there).count();
+    let first = medium.files.first().map(|file| &file.device.name);
+    let what = format!("'{}'", first.map(String::as_str).unwrap_or_default());
+    let why = format!(
+        "only {there} of the {} families of its media set are there, so a backup was killed while it gave them their \
+         names, or files are missing",
+        medium.family_count
+    );
+    table::set_left_out(what, why)
 }
 
 /// Says which files may be media and cannot be used: a newer backup may be in them.
