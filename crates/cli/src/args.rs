@@ -288,8 +288,8 @@ pub(crate) struct RestoreArguments {
     /// Target file
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<PathBuf>,
-    /// Restore a logical file to a path: --move app=/srv/app.db
-    #[arg(long = "move", value_name = "LOGICAL=FILE", value_parser = parse_move)]
+    /// Restore a logical file to a path: --move app=/srv/app.db; --to places all files beside each other
+    #[arg(long = "move", value_name = "LOGICAL=FILE", value_parser = parse_move, conflicts_with = "to")]
     pub(crate) moves: Vec<(String, String)>,
     /// Register the database with the instance under this name
     #[arg(long, value_name = "NAME")]

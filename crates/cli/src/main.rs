@@ -30,7 +30,6 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches as _};
-use windlass_base::message::table;
 use windlass_base::visible;
 
 use args::{Arguments, Command, Common};
@@ -123,8 +122,7 @@ fn configured(matches: &ArgMatches) -> Result<(Common, Settings), String> {
 }
 
 fn run(matches: &ArgMatches) -> Outcome {
-    if let Some(url) = url::misplaced(matches) {
-        let refusal = table::url_instead_of_file(windlass_instance::shown(&url));
+    if let Some(refusal) = url::misplaced(matches) {
         output::error_line(&refusal.text);
         return Outcome::Misused;
     }

@@ -1,7 +1,12 @@
-//! Refuses URLs where only files are understood: they would be taken for files of odd names.
+//! Refuses names that would be taken for files of odd names: URLs and names of Windows where only files are understood, and
+//! `-`.
+
+use std::path::Path;
 
 use clap::ArgMatches;
-use windlass_instance::is_url;
+use windlass_base::Message;
+use windlass_base::message::table;
+use windlass_instance::{is_url, shown};
 
 /// The arguments that name media, of the commands that reach object storage.
 const TAKE_URLS: &[(&str, &[&str])] = &[
@@ -27,18 +32,57 @@ const TEXTS: &[&str] = &[
     "query",
 ];
 
-/// The first URL where none is understood.
-pub(crate) fn misplaced(matches: &ArgMatches) -> Option<String> {
+/// The arguments among these whose names are resolved as those of T-SQL are, with drives.
+const TAKE_DRIVES: &[(&str, &[&str])] = &[
+    ("backup", &["mirror", "to"]),
+    ("drill", &["from"]),
+    ("files", &["media"]),
+    ("header", &["media"]),
+    ("label", &["media"]),
+    ("repack", &["files", "mirror", "to"]),
+    ("restore", &["media"]),
+    ("ship", &["media"]),
+    ("unpack", &["media"]),
+    ("verify", &["media"]),
+];
+
+/// Arguments that read standard input.
+const TAKE_DASHES: &[&str] = &["key_file", "input"];
+
+/// Why a name on the command line would be taken for another thing than it says.
+pub(crate) fn misplaced(matches: &ArgMatches) -> Option<Message> {
     let (command, arguments) = matches.subcommand()?;
-    let taken = TAKE_URLS.iter().find(|(known, _)| *known == command);
-    let taken = taken.map_or(&[][..], |(_, taken)| taken);
     let names = arguments.ids().map(clap::Id::as_str);
-    let mut names = names.filter(|name| !taken.contains(name) && !TEXTS.contains(name));
+    let mut names = names.filter(|name| !TEXTS.contains(name));
     let here = names.find_map(|name| {
         // Groups have names too, but no values.
         let mut values = arguments.try_get_raw(name).ok()??;
-        let value = values.find(|value| is_url(&value.to_string_lossy()))?;
-        Some(value.to_string_lossy().into_owned())
+        values.find_map(|value| refusal(command, name, &value.to_string_lossy()))
     });
     here.or_else(|| misplaced(arguments))
+}
+
+fn refusal(command: &str, argument: &str, value: &str) -> Option<Message> {
+    let takes = |table: &[(&str, &[&str])]| {
+        let known = table.iter().find(|(known, _)| *known == command);
+        known.is_some_and(|(_, taken)| taken.contains(&argument))
+    };
+    if is_url(value) && !takes(TAKE_URLS) {
+        return Some(table::url_instead_of_file(shown(value)));
+    }
+    if is_of_windows(value) && !takes(TAKE_DRIVES) {
+        return Some(table::name_of_windows(value));
+    }
+    (value == "-" && takes(TAKE_URLS) && !TAKE_DASHES.contains(&argument))
+        .then(table::dash_is_no_file)
+}
+
+/// Whether a name has the form of one of Windows, and no file here has it: `E:\x.bak`, `\\server\share\x.bak`.
+pub(crate) fn is_of_windows(name: &str) -> bool {
+    let mut characters = name.chars();
+    let has_letter = characters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic());
+    let has_drive = has_letter && characters.next() == Some(':') && characters.next().is_some();
+    (has_drive || name.starts_with(r"\\")) && !Path::new(name).exists()
 }

@@ -9,7 +9,9 @@ use crate::disk_write::DiskWriter;
 use crate::error::{Error, Operation};
 use crate::folder::DeviceFolder;
 use crate::nul::NulWriter;
-use crate::object::{Access, ObjectAddress, ObjectReader, ObjectSettings, ObjectUrl, ObjectWriter};
+use crate::object::{
+    Access, LockMode, Locked, ObjectAddress, ObjectReader, ObjectSettings, ObjectUrl, ObjectWriter,
+};
 use crate::{DeviceReader, DeviceWriter, Start, WriteTuning};
 
 /// What holds the bytes of a device.
@@ -182,10 +184,10 @@ impl DeviceAddress {
         }
     }
 
-    /// Deletes the file or object.
+    /// Deletes the file or object. An object that is locked stays: in a bucket with versions the store would only hide it.
     ///
     /// # Errors
-    /// If that fails.
+    /// If that fails, or it is locked.
     pub fn remove(&self) -> std::io::Result<()> {
         match &self.storage {
             Storage::File(path) => {
@@ -193,7 +195,37 @@ impl DeviceAddress {
                 windlass_io::directory::sync(&windlass_io::directory::parent(path))
             }
             Storage::Nul => Ok(()),
-            Storage::Object(object) => object.delete(),
+            Storage::Object(object) => {
+                object.refuse_locked()?;
+                object.delete()
+            }
+        }
+    }
+
+    /// Whether it is an object whose key may only write it, so that it cannot be read back.
+    pub fn is_write_only(&self) -> bool {
+        matches!(&self.storage, Storage::Object(object) if object.is_write_only())
+    }
+
+    /// The lock of an object that keeps it from being deleted now; `None` also if the key may not know that.
+    ///
+    /// # Errors
+    /// If the store cannot be asked.
+    pub fn locked(&self) -> std::io::Result<Option<Locked>> {
+        match &self.storage {
+            Storage::Object(object) => object.locked(),
+            Storage::File(_) | Storage::Nul => Ok(None),
+        }
+    }
+
+    /// Keeps an object until a time, in seconds since 1970; nothing for other devices.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn retain(&self, mode: LockMode, until: i64) -> std::io::Result<()> {
+        match &self.storage {
+            Storage::Object(object) => object.retain(mode, until),
+            Storage::File(_) | Storage::Nul => Ok(()),
         }
     }
 
@@ -280,6 +312,19 @@ impl DeviceAddress {
         };
         let checked = crate::naming::refuse_fixed(&target);
         checked.map_err(|error| Error::new(Operation::Open, &self.name, error))
+    }
+
+    /// Refuses a file in whose folder no file can be made.
+    ///
+    /// # Errors
+    /// The reason, as opening it for writing would have it.
+    pub fn check_folder(&self) -> Result<(), Error> {
+        use rustix::fs::Access;
+        let Some(folder) = self.file().map(windlass_io::directory::parent) else {
+            return Ok(());
+        };
+        let checked = rustix::fs::access(&folder, Access::WRITE_OK | Access::EXEC_OK);
+        checked.map_err(|error| Error::new(Operation::Open, &self.name, error.into()))
     }
 
     /// Whether the device has content: a file that exists and is not empty, or an object.

@@ -38,8 +38,8 @@ pub use error::{Error, Operation, system_text};
 pub use folder::DeviceFolder;
 pub use naming::{STAGING_SUFFIX, staging_path};
 pub use object::{
-    Access, KeyError, ListedObject, ObjectSettings, ObjectUrl, PARTS_MAX, PIECE_BYTES,
-    PartChecksum, UnfinishedUpload, UrlError, post_json,
+    Access, KeyError, ListedObject, LockMode, Locked, ObjectLock, ObjectSettings, ObjectUrl,
+    PARTS_MAX, PIECE_BYTES, PartChecksum, UnfinishedUpload, UrlError, post_json,
 };
 
 /// Where a writer starts.

@@ -47,6 +47,12 @@ pub(crate) fn has_tag(path: &str) -> bool {
     next_tag(path).is_some()
 }
 
+/// The folder in which the first tag is, as written; empty if that is not written.
+pub(crate) fn folder_before_tags(path: &str) -> Option<&str> {
+    let (before, ..) = next_tag(path)?;
+    Some(before.rfind(['/', '\\']).map_or("", |at| &before[..=at]))
+}
+
 /// Splits a text into the part before the first tag, the content of the tag, and the rest.
 fn next_tag(path: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = path.split_once('<')?;

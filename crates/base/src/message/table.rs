@@ -507,6 +507,8 @@ messages! {
     50304, 16, overwritten_under_log(log, page), "Page {page} of the database is not the one that was copied from '{log}': a program that does not use SQLite, such as cp, has written the file while its log was in use. What SQLite reads of it is a mixture of two databases. It was not backed up. Close every program that uses it. Then, to keep what the file has now, move '{log}' and the -shm file beside it away, and check the database; or restore it from its last backup.";
     50305, 16, medium_of_another(to, held, database), "'{to}' was not overwritten: it holds backups of another database, {held}. Name another folder for '{database}' with --to, or back it up alone.";
     50306, 10, all_rehearsed(would, failed, skipped), "No backup was made: {would} databases would be backed up, {failed} would fail, {skipped} are left out.";
+    50307, 16, name_of_windows(name), "'{name}' is a name of Windows, and would be a file of an odd name here. Media of backup, restore, verify, header, files and label, and all names in T-SQL, may begin with a drive (--drive, sp_windlass_drive); here, name the file or folder itself.";
+    50308, 16, dash_is_no_file(), "'-' names no file: media are not read from or written to a pipe. './-' names a file of that name.";
     50310, 16, times_contradict(later, earlier), "The clock was set back within this log: the commit at LSN {later} is later than the time to stop at, and the commit at LSN {earlier}, which was made after it, is not. Nothing was changed. Name the point by its LSN instead: STOPATMARK or STOPBEFOREMARK = 'lsn:N', or --at lsn:N.";
     50311, 10, end_is_the_moment(moment, last, ended), "No commit in the backups is later than {moment}. The last of them, {last}, ended at {ended} by its clock, which no other backup contradicts: the state is that of its end.";
     50312, 10, end_not_believed(set, next), "The clock was ahead at the end of {set}: {next} goes on behind it and ended earlier. Its end is not believed, only the times of commits.";
@@ -526,6 +528,9 @@ messages! {
     50353, 16, store_options_invalid(option, why), "{option} is not valid: {why}.";
     50354, 16, option_of_urls(option), "{option} is for URLs, and no device is one: it would do nothing.";
     50355, 16, secret_in_procedure(statement), "{statement} with a secret cannot be part of a procedure: its text, with the secret, could be read in sys.sql_modules. Run it as a statement.";
+    50370, 10, lock_extended(device, lock), "'{device}' is {lock} now: newer backups that are locked need it.";
+    50371, 16, lock_not_extended(device, error), "'{device}' is needed by newer backups that are locked for longer, and could not be locked as long: {error}. Give the key the right to retain objects, or retain it by hand.";
+    50372, 10, not_read_back(device), "'{device}' was written as the store says, and not read back: its key may only write. Verify it where another key is.";
     50380, 10, log_ends_early(database, ended, reason), "The log of '{database}' was backed up to {ended}, not to the newest commit: {reason}. Back up the log again when the spool has room.";
 }
 

@@ -52,6 +52,9 @@ pub(crate) struct WrittenArguments {
     /// Write at most this many MB per second to each file
     #[arg(long, value_name = "MB")]
     pub(crate) max_write_rate: Option<u32>,
+    /// Options for the object store of URLs, as in T-SQL, such as {"s3": {"checksum": "sha256"}}
+    #[arg(long, value_name = "JSON")]
+    pub(crate) backup_options: Option<String>,
     /// Spread the data evenly over the files, also if one of them is slower (always so on one disk)
     #[arg(long)]
     pub(crate) even_stripes: bool,

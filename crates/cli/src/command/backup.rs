@@ -3,7 +3,9 @@
 use windlass_base::Message;
 use windlass_codec::Compression;
 use windlass_crypt::Recipient;
-use windlass_instance::operation::{BackupOptions, CompressionChoice, LogChoice, MissingBase};
+use windlass_instance::operation::{
+    BackupOptions, CompressionChoice, LogChoice, MissingBase, StoreOptions,
+};
 use windlass_instance::tsql::print;
 use windlass_instance::{Failure, Session, Sink};
 use windlass_pipeline::{OnDamage, Overwrite, Probe};
@@ -34,7 +36,7 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     let Some(name) = database_name(&mut session, database, &mut console) else {
         return Outcome::Failed;
     };
-    let mut options = options(arguments, common);
+    let mut options = options(arguments);
     match session.devices(&arguments.base) {
         Ok(base) => options.base = base,
         Err(failure) => return ended(Err::<(), _>(failure), &mut console),
@@ -68,7 +70,7 @@ pub(super) fn back_up(
 }
 
 /// The options on the command line, except the recipients, whose files are not read.
-pub(super) fn options(arguments: &BackupArguments, common: &Common) -> BackupOptions {
+pub(super) fn options(arguments: &BackupArguments) -> BackupOptions {
     let (tuning, locking) = (&arguments.tuning, &arguments.locking);
     let of_log = &arguments.of_log;
     BackupOptions {
@@ -115,7 +117,7 @@ pub(super) fn options(arguments: &BackupArguments, common: &Common) -> BackupOpt
         is_frozen: locking.frozen,
         temporary_copy: locking.temporary_copy(),
         stats: arguments.run.stats.map(i64::from),
-        ..written(&arguments.media, &arguments.to, common)
+        ..written(&arguments.media, &arguments.to)
     }
 }
 
@@ -131,21 +133,17 @@ pub(super) fn recipients(arguments: &WrittenArguments) -> Result<Vec<Recipient>,
 }
 
 /// The options that concern the media, except the recipients.
-pub(super) fn written(
-    arguments: &WrittenArguments,
-    to: &[String],
-    common: &Common,
-) -> BackupOptions {
+pub(super) fn written(arguments: &WrittenArguments, to: &[String]) -> BackupOptions {
     BackupOptions {
         devices: match to {
             // Only a measuring run has no target: it names a device and uses none.
-            [] => disks(&["NUL".to_owned()], common),
-            to => disks(to, common),
+            [] => disks(&["NUL".to_owned()]),
+            to => disks(to),
         },
         mirrors: arguments
             .mirror
             .chunks(to.len().max(1))
-            .map(|mirror| disks(mirror, common))
+            .map(disks)
             .collect(),
         overwrite: match (arguments.format, arguments.init) {
             (true, _) => Overwrite::Format,
@@ -161,6 +159,10 @@ pub(super) fn written(
         sign_with: arguments.sign_with.as_deref().map(absolute),
         max_write_rate: arguments.max_write_rate.map(i64::from),
         is_even: arguments.even_stripes,
+        store: StoreOptions {
+            json: arguments.backup_options.clone(),
+            ..StoreOptions::default()
+        },
         ..BackupOptions::default()
     }
 }

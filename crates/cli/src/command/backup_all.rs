@@ -44,11 +44,15 @@ pub(super) fn run(
             "--to {to}: with --all this is a folder, and there is none of this name"
         ));
     }
-    let Found { databases, skipped } = match chosen::find(arguments, common, &session, console) {
+    let Found {
+        databases,
+        skipped,
+        refused: refused_count,
+    } = match chosen::find(arguments, common, &session, console) {
         Ok(found) => found,
         Err(outcome) => return outcome,
     };
-    if databases.is_empty() {
+    if databases.is_empty() && refused_count == 0 {
         let place = arguments.database.as_deref().unwrap_or("the instance");
         return refused(table::no_database_matches(place), console);
     }
@@ -56,7 +60,7 @@ pub(super) fn run(
         Ok(targets) => targets,
         Err(reason) => return misused(&reason),
     };
-    let mut shared = options(arguments, common);
+    let mut shared = options(arguments);
     match recipients(&arguments.media) {
         Ok(recipients) => shared.recipients = recipients,
         Err(message) => return refused(message, console),
@@ -65,13 +69,7 @@ pub(super) fn run(
     let parallel = share_out(&mut shared, arguments.many.parallel, count);
     let is_rehearsal = arguments.run.dry_run || arguments.run.tsql;
     let failures = if is_rehearsal {
-        one_by_one(
-            &mut session,
-            &targets,
-            &shared,
-            (arguments, common),
-            console,
-        )
+        one_by_one(&mut session, &targets, &shared, arguments, console)
     } else {
         let work = Work {
             share: session.instance().share(),
@@ -85,6 +83,7 @@ pub(super) fn run(
         work.side_by_side(parallel)
     };
     let done = count - failures;
+    let failures = failures + refused_count;
     console.message(
         match is_rehearsal || arguments.no_write || arguments.no_compress_write {
             true => table::all_rehearsed(done, failures, skipped),
@@ -113,9 +112,9 @@ fn share_out(shared: &mut BackupOptions, parallel: Option<u16>, count: usize) ->
 }
 
 /// The options of one backup.
-fn options_of(target: &Target, shared: &BackupOptions, common: &Common) -> BackupOptions {
+fn options_of(target: &Target, shared: &BackupOptions) -> BackupOptions {
     BackupOptions {
-        devices: disks(std::slice::from_ref(&target.to), common),
+        devices: disks(std::slice::from_ref(&target.to)),
         ..shared.clone()
     }
 }
@@ -125,12 +124,12 @@ fn one_by_one(
     session: &mut Session,
     targets: &[Target],
     shared: &BackupOptions,
-    (arguments, common): (&BackupArguments, &Common),
+    arguments: &BackupArguments,
     console: &mut Console,
 ) -> usize {
     let mut failures = 0;
     for target in targets {
-        let options = options_of(target, shared, common);
+        let options = options_of(target, shared);
         let Some(name) = database_name(session, &target.database, console) else {
             failures += 1;
             continue;
@@ -205,7 +204,7 @@ impl Work<'_> {
             Some(record) => record.name,
             None => session.instance_mut().pass(Path::new(&target.database))?,
         };
-        let options = options_of(target, &self.shared, self.common);
+        let options = options_of(target, &self.shared);
         if !windlass_instance::is_url(&target.to) {
             session.refuse_medium_of_another(&name, &target.to, options.overwrite)?;
         }

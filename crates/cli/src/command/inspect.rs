@@ -59,7 +59,7 @@ fn run(
         return Outcome::Failed;
     };
     let options = MediaOptions {
-        devices: disks(media, common),
+        devices: disks(media),
         position: position.map(i64::from),
         ..MediaOptions::default()
     };

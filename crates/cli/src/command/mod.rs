@@ -36,6 +36,7 @@ use windlass_local::client::{LocalClient, Purpose};
 
 use crate::args::Common;
 use crate::output::{Console, error_line};
+use crate::url::is_of_windows;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -291,17 +292,13 @@ pub(crate) fn database_name(
 
 /// The device for a URL or a file on the command line; absolute, so that a name cannot be mistaken for a drive
 /// letter or a device.
-fn disk(path: &str, common: &Common) -> DeviceName {
+fn disk(path: &str) -> DeviceName {
     if windlass_instance::is_url(path) {
         return DeviceName::Url(path.to_owned());
     }
-    let is_mapped = path.split_once(':').is_some_and(|(letter, _)| {
-        common
-            .drive
-            .iter()
-            .any(|(known, _)| letter.eq_ignore_ascii_case(&known.to_string()))
-    });
-    DeviceName::Disk(if DeviceAddress::special(path).is_some() || is_mapped {
+    // Which drives there are, the instance knows.
+    let is_special = DeviceAddress::special(path).is_some() || is_of_windows(path);
+    DeviceName::Disk(if is_special {
         path.to_owned()
     } else {
         absolute(Path::new(path))
@@ -309,8 +306,8 @@ fn disk(path: &str, common: &Common) -> DeviceName {
 }
 
 /// The devices for some files.
-pub(crate) fn disks(paths: &[String], common: &Common) -> Vec<DeviceName> {
-    paths.iter().map(|path| disk(path, common)).collect()
+pub(crate) fn disks(paths: &[String]) -> Vec<DeviceName> {
+    paths.iter().map(|path| disk(path)).collect()
 }
 
 pub(crate) fn absolute(path: &Path) -> String {

@@ -24,16 +24,16 @@ pub(crate) fn repack(arguments: &RepackArguments, common: &Common) -> Outcome {
     let Some(mut session) = session(common, &mut console) else {
         return Outcome::Failed;
     };
-    let mut options = options(arguments, common);
+    let mut options = options(arguments);
     match recipients(&arguments.media) {
         Ok(recipients) => options.recipients = recipients,
         Err(message) => return refused(message, &mut console),
     }
-    let result = session.repack(&disks(&arguments.files, common), &options, &mut console);
+    let result = session.repack(&disks(&arguments.files), &options, &mut console);
     ended(result, &mut console)
 }
 
-fn options(arguments: &RepackArguments, common: &Common) -> BackupOptions {
+fn options(arguments: &RepackArguments) -> BackupOptions {
     let tuning = &arguments.tuning;
     BackupOptions {
         name: arguments.name.clone(),
@@ -53,7 +53,7 @@ fn options(arguments: &RepackArguments, common: &Common) -> BackupOptions {
         threads: tuning.threads(),
         io_method: tuning.io,
         stats: arguments.stats.map(i64::from),
-        ..written(&arguments.media, &arguments.to, common)
+        ..written(&arguments.media, &arguments.to)
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn unpack(arguments: &UnpackArguments, common: &Common) -> Outcome {
     };
     let options = UnpackOptions {
         media: MediaOptions {
-            devices: disks(&arguments.media, common),
+            devices: disks(&arguments.media),
             position: arguments.set.map(i64::from),
             media_name: arguments.media_name.clone(),
             ..MediaOptions::default()

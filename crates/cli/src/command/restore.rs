@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let name = name(arguments);
-    let mut options = options(arguments, common);
+    let mut options = options(arguments);
     match keys::ring(&arguments.keys) {
         Ok(keys) => options.keys = keys,
         Err(message) => return refused(message, &mut console),
@@ -195,11 +195,11 @@ fn refusal(arguments: &RestoreArguments) -> Option<Outcome> {
 }
 
 /// The options on the command line, except the keys, whose files are not read.
-fn options(arguments: &RestoreArguments, common: &Common) -> RestoreOptions {
+fn options(arguments: &RestoreArguments) -> RestoreOptions {
     let tuning = &arguments.tuning;
     RestoreOptions {
         media: MediaOptions {
-            devices: disks(&arguments.media, common),
+            devices: disks(&arguments.media),
             position: arguments
                 .set
                 .filter(|_| !arguments.media.is_empty())

@@ -52,7 +52,7 @@ fn statements(advice: &Advice, subject: &Subject, common: &Common) -> Result<Sta
     let Command::Backup(backup) = parsed.command else {
         return Err(format!("'{}' is not a backup", words.join(" ")));
     };
-    let options = backup::options(&backup, common);
+    let options = backup::options(&backup);
     Ok(Statements {
         tsql: format!("{};", print::backup(subject.database.name(), &options)),
         command: shell_words::join(words),

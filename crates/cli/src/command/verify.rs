@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
         Err(message) => return refused(message, &mut console),
     };
     let media = MediaOptions {
-        devices: disks(&arguments.media, common),
+        devices: disks(&arguments.media),
         needs_checksums: arguments.checksum,
         ..MediaOptions::default()
     };

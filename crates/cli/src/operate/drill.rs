@@ -130,7 +130,7 @@ pub(super) fn run(arguments: &DrillArguments, common: &Common) -> Outcome {
         Err(error) => return failed(&error, &mut console),
     };
     let options = DrillOptions {
-        media: disks(&arguments.from, common),
+        media: disks(&arguments.from),
         aim: Aim::Newest,
         scratch: absolute(&arguments.scratch).into(),
         space_bytes_max: arguments.space,

@@ -98,7 +98,7 @@ pub(super) fn run(arguments: &ShipArguments, common: &Common) -> Outcome {
     let of_target = target.as_deref().map(logical_name).unwrap_or_default();
     let name = arguments.database.clone().unwrap_or(of_target);
     let options = ShipOptions {
-        media: disks(&arguments.media, common),
+        media: disks(&arguments.media),
         of: arguments.of.clone(),
         name,
         target,

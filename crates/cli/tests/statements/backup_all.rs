@@ -238,3 +238,27 @@ fn an_instance_is_backed_up_with_its_engine_databases_into_its_history() {
     assert_eq!(run.out.matches("BACKUP DATABASE").count(), 3, "{}", run.out);
     assert!(place.files("temp").is_empty());
 }
+
+#[test]
+fn a_database_that_waits_for_a_restore_is_named_and_is_a_failure() {
+    let place = registered();
+    std::fs::create_dir(place.path("bak")).expect("a folder");
+    succeed(
+        &place,
+        "BACKUP DATABASE other TO DISK = 'd:\\o.bak'
+         RESTORE DATABASE waits FROM DISK = 'd:\\o.bak' WITH NORECOVERY, MOVE 'other' TO 'd:\\waits.db'",
+    );
+    let all = ["backup", "--all", "--to", "bak"];
+    let run = on(&place, &all);
+    assert_eq!(run.code, Some(1), "{}\n{}", run.out, run.err);
+    assert!(run.err.contains("Msg 927"), "{}", run.err);
+    assert!(
+        run.err.contains("2 databases were backed up, 1 failed"),
+        "{}",
+        run.err
+    );
+    well(
+        &place,
+        &[&all[..], &["--except", "waits", "--init"]].concat(),
+    );
+}

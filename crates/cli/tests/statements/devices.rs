@@ -69,9 +69,75 @@ fn dropping_a_device_deletes_its_file_only_when_that_is_a_backup() {
 }
 
 #[test]
+fn only_folders_that_tags_name_are_made() {
+    let place = Place::new();
+    // Below a mount point where nothing is mounted.
+    for name in ["mount\\<DATABASE>.bak", "mount\\<DATABASE>\\x.bak"] {
+        let backup = format!("BACKUP DATABASE app TO DISK = 'd:\\{name}'");
+        assert_eq!(place.numbers(&backup), [3201, 3013], "{name}");
+        assert!(!place.path("mount").exists());
+    }
+    std::fs::create_dir(place.path("mount")).expect("a folder");
+    let backup = "BACKUP DATABASE app TO DISK = 'd:\\mount\\<DATABASE>\\x.bak'";
+    assert_eq!(place.numbers(backup), [4035, 3014]);
+    assert!(place.path("mount/app/x.bak").exists());
+    let follow = place.text("nosuch/deep");
+    let run = place.run(&["follow", "app.db", "--to", &follow]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(run.err.contains("nosuch"), "{}", run.err);
+    assert!(!place.path("nosuch").exists());
+}
+
+/// They would be files of odd names.
+#[test]
+fn names_of_windows_begin_with_drives_or_are_refused() {
+    let place = Place::new();
+    let before = place.files("");
+    let refused = |arguments: &[&str], code: i32, says: &str| {
+        let run = place.run(arguments);
+        assert_eq!(run.code, Some(code), "{arguments:?}: {}", run.err);
+        assert!(run.err.contains(says), "{arguments:?}: {}", run.err);
+        assert_eq!(place.files(""), before, "{arguments:?}");
+    };
+    for name in ["E:\\x.bak", "E:x.bak", "\\\\server\\share\\x.bak"] {
+        refused(&["backup", "app.db", "--to", name], 1, "50020");
+        refused(&["verify", name], 1, "50020");
+        refused(
+            &["backup", "app.db", "--to", "a.bak", "--mirror", name],
+            1,
+            "50020",
+        );
+        refused(&["backup", name, "--to", "x.bak"], 2, "a name of Windows");
+        refused(&["expire", name, "--last", "1"], 2, "a name of Windows");
+        refused(&["check", "--media", name], 3, "a name of Windows");
+        refused(&["restore", "a.bak", "--to", name], 2, "a name of Windows");
+        refused(&["follow", "app.db", "--to", name], 2, "a name of Windows");
+    }
+    refused(&["backup", "app.db", "--to", "-"], 2, "'./-'");
+    refused(
+        &["restore", "a.bak", "--to", "r.db", "--move", "app=x.db"],
+        2,
+        "--to",
+    );
+    // A drive of the instance.
+    let instance = ["--instance", "instance"];
+    let map = format!("EXEC sp_windlass_drive 'e', '{}'", place.text("temp"));
+    place.succeed(&[&["sql", "-Q", &map][..], &instance].concat());
+    let backup = ["backup", "app.db", "--to", "E:\\x.bak"];
+    place.succeed(&[&backup[..], &instance].concat());
+    assert_eq!(place.files("temp"), ["x.bak"]);
+    // A file that has such a name is meant by it.
+    std::fs::copy(place.path("temp/x.bak"), place.path("F:x.bak")).expect("a copy");
+    place.succeed(&["verify", "F:x.bak"]);
+}
+
+#[test]
 fn name_tags_in_paths_become_names_and_their_folders_are_made() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = Place::new();
+    for folder in ["x", "m"] {
+        std::fs::create_dir(place.path(folder)).expect("a folder");
+    }
     let run = place.sql_with(
         &["--json"],
         "BACKUP DATABASE app TO DISK = 'd:\\<DATABASE>\\<TYPE>\\<DATETIME yyyy>.bak'\n\

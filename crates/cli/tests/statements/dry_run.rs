@@ -70,6 +70,7 @@ GO
 USE master"
         ),
     );
+    std::fs::create_dir(place.path("deep")).expect("a folder");
     let wal = rusqlite::Connection::open(place.path("other.db")).expect("a connection");
     wal.pragma_update(None, "journal_mode", "WAL").expect("WAL");
     drop(wal);
@@ -335,4 +336,42 @@ fn the_statements_of_a_dry_run_restore_the_same_database() {
     succeed(&place, &statements);
     assert!(place.path("copy.db").exists() && place.path("copy.db-log").exists());
     assert_eq!(crate::log_backups::last(&place, "copy"), 2);
+}
+
+#[test]
+fn what_the_run_would_refuse_the_dry_run_refuses() {
+    let place = Place::new();
+    std::fs::write(
+        place.path("text.db"),
+        "no database, only a text of some length\n".repeat(50),
+    )
+    .expect("a file");
+    let whole = std::fs::read(place.path("app.db")).expect("a file");
+    std::fs::write(place.path("cut.db"), &whole[..whole.len() / 2]).expect("a file");
+    for (database, to, number) in [
+        ("app.db", "nosuch/x.bak", 3201),
+        ("app.db", "nosuch/<DATABASE>.bak", 3201),
+        ("app.db", "nosuch/<DATABASE>/x.bak", 3201),
+        ("text.db", "x.bak", 50050),
+        ("cut.db", "x.bak", 50053),
+    ] {
+        let arguments = ["backup", database, "--to", to, "--json"];
+        let said = dry(&place, &arguments);
+        assert_eq!(said.code, Some(1), "{arguments:?}: {}", said.out);
+        assert!(
+            said.numbers().contains(&number),
+            "{arguments:?}: {}",
+            said.err
+        );
+        let done = place.run(&arguments);
+        assert_eq!(done.numbers(), said.numbers(), "{arguments:?}");
+    }
+    for (database, to, how) in [
+        ("app.db", "temp/<DATABASE>/x.bak", &[][..]),
+        ("text.db", "temp/x.bak", &["--as-is"]),
+        ("cut.db", "temp/y.bak", &["--continue-after-error"]),
+    ] {
+        let said = dry(&place, &[&["backup", database, "--to", to], how].concat());
+        assert_eq!(said.code, Some(0), "{database}: {}", said.err);
+    }
 }

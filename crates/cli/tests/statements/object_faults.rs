@@ -263,6 +263,7 @@ fn what_the_store_refuses_is_said_in_its_words_and_with_what_to_do() {
         "{}",
         absent.err
     );
+    assert!(!absent.err.contains("The folder"), "{}", absent.err);
     let mut without_key = place.command(&["verify", url]);
     let without_key = without_key.env_remove("AWS_ACCESS_KEY_ID").output();
     let without_key = String::from_utf8(without_key.expect("it runs").stderr).expect("a text");

@@ -18,6 +18,12 @@ const PART_BYTES_MIN: usize = 5 << 20;
 /// Keys on a page of a listing: few, so that there are several pages.
 const KEYS_PER_PAGE: usize = 20;
 
+const LOCK_NAMES: [&str; 3] = [
+    "x-amz-object-lock-mode",
+    "x-amz-object-lock-retain-until-date",
+    "x-amz-object-lock-legal-hold",
+];
+
 /// What happens to a request instead of its usual answer.
 #[derive(Clone)]
 pub(crate) enum Action {
@@ -54,11 +60,16 @@ struct Object {
     bytes: Vec<u8>,
     tag: String,
     write_id: Option<String>,
+    lock: Lock,
 }
+
+/// The headers of a lock.
+pub(crate) type Lock = BTreeMap<String, String>;
 
 struct Upload {
     target: String,
     write_id: Option<String>,
+    lock: Lock,
     parts: BTreeMap<u32, Vec<u8>>,
 }
 
@@ -72,6 +83,8 @@ struct State {
     /// Headers and targets of all requests, in which no secret may be.
     seen: String,
     made: u64,
+    /// Takes locks, and says nothing of them.
+    forgets_locks: bool,
 }
 
 #[derive(Clone)]
@@ -197,6 +210,23 @@ impl Server {
 
     pub(crate) fn remove(&self, key: &str) {
         self.state().objects.remove(&format!("/{BUCKET}/{key}"));
+    }
+
+    /// The headers of an object's lock.
+    pub(crate) fn lock(&self, key: &str) -> Lock {
+        let state = self.state();
+        let object = state.objects.get(&format!("/{BUCKET}/{key}"));
+        object.map(|object| object.lock.clone()).unwrap_or_default()
+    }
+
+    /// Takes locks from now on, and keeps none.
+    pub(crate) fn forget_locks(&self) {
+        self.state().forgets_locks = true;
+    }
+
+    pub(crate) fn unlock(&self, key: &str) {
+        self.state()
+            .set_lock(&format!("/{BUCKET}/{key}"), Lock::new());
     }
 
     pub(crate) fn keys(&self) -> Vec<String> {
@@ -359,9 +389,71 @@ impl State {
             bytes,
             tag: tag.clone(),
             write_id,
+            lock: Lock::new(),
         };
         self.objects.insert(path.to_owned(), object);
         tag
+    }
+
+    /// The lock that a request asks for; it must be signed, and come with a checksum.
+    fn lock(&self, request: &Request) -> Result<Lock, Answer> {
+        let headers = request.headers.iter();
+        let lock: Lock = headers
+            .filter(|(name, _)| name.starts_with("x-amz-object-lock-"))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let has = |part: &str| request.headers.keys().any(|name| name.starts_with(part));
+        let authorization = &request.headers["authorization"];
+        let are_signed = lock
+            .keys()
+            .all(|name| authorization.contains(name.as_str()));
+        let is_checked = has("x-amz-checksum-") || has("x-amz-sdk-checksum-algorithm");
+        match lock.is_empty() || are_signed && is_checked {
+            true if self.forgets_locks => Ok(Lock::new()),
+            true => Ok(lock),
+            false => Err(Answer::error(400, "InvalidRequest")),
+        }
+    }
+
+    fn set_lock(&mut self, path: &str, lock: Lock) {
+        if let Some(object) = self.objects.get_mut(path) {
+            object.lock = lock;
+        }
+    }
+
+    /// `PutObjectRetention`
+    fn retain(&mut self, request: &Request) -> Answer {
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        let element = |name: &str| {
+            let (_, rest) = body.split_once(&format!("<{name}>"))?;
+            Some(rest.split_once('<')?.0.to_owned())
+        };
+        let (Some(mode), Some(until), Some(object)) = (
+            element("Mode"),
+            element("RetainUntilDate"),
+            self.objects.get_mut(&request.path),
+        ) else {
+            return Answer::error(400, "MalformedXML");
+        };
+        let lock = &mut object.lock;
+        lock.insert("x-amz-object-lock-mode".to_owned(), mode);
+        lock.insert("x-amz-object-lock-retain-until-date".to_owned(), until);
+        Answer::new(200, "")
+    }
+
+    /// `GetObjectRetention`
+    fn retention(&self, request: &Request) -> Answer {
+        let object = self.objects.get(&request.path);
+        let value = |name: &str| object?.lock.get(&format!("x-amz-object-lock-{name}"));
+        match (value("mode"), value("retain-until-date")) {
+            (Some(mode), Some(until)) => Answer::new(
+                200,
+                format!(
+                    "<Retention><Mode>{mode}</Mode><RetainUntilDate>{until}</RetainUntilDate></Retention>"
+                ),
+            ),
+            _ => Answer::error(404, "NoSuchObjectLockConfiguration"),
+        }
     }
 
     fn answer(&mut self, request: &Request) -> Answer {
@@ -379,6 +471,12 @@ impl State {
         if !request.path.starts_with(&format!("/{BUCKET}/")) {
             return Answer::error(404, "NoSuchBucket");
         }
+        if request.query.contains_key("retention") {
+            return match request.method.as_str() {
+                "PUT" => self.retain(request),
+                _ => self.retention(request),
+            };
+        }
         let upload = request.query.get("uploadId");
         match (request.method.as_str(), upload) {
             ("HEAD" | "GET", _) => self.get(request),
@@ -393,7 +491,12 @@ impl State {
                 if self.must_not_exist(request) {
                     return Answer::error(412, "PreconditionFailed");
                 }
+                let lock = match self.lock(request) {
+                    Ok(lock) => lock,
+                    Err(refused) => return refused,
+                };
                 let tag = self.put(&request.path, request.body.clone(), write_id(request));
+                self.set_lock(&request.path, lock);
                 Answer::new(200, "").with("etag", tag)
             }
             ("DELETE", None) => {
@@ -498,6 +601,14 @@ impl State {
         let answer = answer
             .with("etag", object.tag.clone())
             .with("last-modified", "Mon, 23 Nov 2026 03:00:00 GMT");
+        let answer = object.lock.iter().fold(answer, |answer, (name, value)| {
+            let names = LOCK_NAMES.into_iter();
+            let name = names.into_iter().find(|known| known == name);
+            match name {
+                Some(name) => answer.with(name, value.clone()),
+                None => answer,
+            }
+        });
         match &object.write_id {
             Some(id) => answer.with("x-amz-meta-windlass-write-id", id.clone()),
             None => answer,
@@ -505,11 +616,16 @@ impl State {
     }
 
     fn begin(&mut self, request: &Request) -> Answer {
+        let lock = match self.lock(request) {
+            Ok(lock) => lock,
+            Err(refused) => return refused,
+        };
         self.made += 1;
         let id = format!("upload-{}", self.made);
         let upload = Upload {
             target: request.path.clone(),
             write_id: write_id(request),
+            lock,
             parts: BTreeMap::new(),
         };
         self.uploads.insert(id.clone(), upload);
@@ -547,6 +663,7 @@ impl State {
         }
         let bytes: Vec<u8> = upload.parts.into_values().flatten().collect();
         let tag = self.put(&request.path, bytes, upload.write_id);
+        self.set_lock(&request.path, upload.lock);
         let text = format!(
             "<CompleteMultipartUploadResult><ETag>{tag}</ETag></CompleteMultipartUploadResult>"
         );

@@ -54,7 +54,9 @@ pub(crate) fn succeeds(place: &Place, command: &str) -> String {
 #[test]
 fn several_databases_are_backed_up_verified_and_copied_by_one_command() {
     let place = Place::new();
-    std::fs::create_dir(place.path("copies")).expect("a folder");
+    for folder in ["b", "copies"] {
+        std::fs::create_dir(place.path(folder)).expect("a folder");
+    }
     let lines = succeeds(
         &place,
         "BACKUP DATABASES [*] TO DISK = [d:\\b\\<AUTO>.sqb] WITH COMPRESSION = 1, THREADCOUNT = 2, \
@@ -105,6 +107,7 @@ fn levels_of_compression_are_what_the_table_says() {
 #[test]
 fn a_differential_makes_the_full_backup_it_needs() {
     let place = Place::new();
+    std::fs::create_dir(place.path("f")).expect("a folder");
     let differential = "BACKUP DATABASE app TO DISK = 'd:\\f\\<AUTO>.bak' WITH DIFFERENTIAL";
     let (_, exit, sql) = report(&run(&place, differential));
     assert_eq!((exit, sql), (1100, 3035));
@@ -512,6 +515,7 @@ fn a_command_writes_no_two_databases_to_one_file() {
         &format!("DISK=[{}] WITH INIT", place.text("d/<DATABASE>.bak")),
     );
     // Apart, each has its own.
+    std::fs::create_dir(place.path("c")).expect("a folder");
     let made = run(&format!(
         "BACKUP DATABASES [x, x_2] TO DISK=[{apart}] WITH INIT, VERIFY, COPYTO=[{}]",
         place.text("off/<DATABASE>")
@@ -586,4 +590,34 @@ fn the_hook_for_failures_runs_when_the_instance_cannot_be_opened() {
     let run = place.run(&[&attach[..], &by_option].concat());
     assert_ne!(run.code, Some(0));
     assert!(place.path("told").exists(), "{}", run.err);
+}
+
+#[test]
+fn a_file_of_several_sets_is_restored_only_by_words_that_say_which() {
+    let place = Place::new();
+    for _ in 0..2 {
+        place.succeed(&["backup", "app.db", "--to", "two.sqb"]);
+        delete(&place, 1);
+    }
+    let restore = "RESTORE DATABASE app FROM DISK = 'd:\\two.sqb'";
+    let refused = |command: &str, says: &str| {
+        let (lines, exit, _) = report(&run(&place, command));
+        assert_eq!(exit, 500, "{lines}");
+        assert!(lines.contains(says), "{lines}");
+        assert_eq!(rows(&place.path("app.db")), 398);
+    };
+    refused(
+        &format!("{restore} WITH REPLACE"),
+        "holds 2 backup sets. LATEST_ALL",
+    );
+    let other = restore.replace("app FROM", "trial FROM");
+    refused(&format!("{other} LATEST_ALL"), "SOURCE = 'name'");
+    succeeds(&place, &format!("{restore} LATEST_ALL WITH REPLACE"));
+    assert_eq!(rows(&place.path("app.db")), 399);
+}
+
+fn delete(place: &Place, count: u32) {
+    let connection = rusqlite::Connection::open(place.path("app.db")).expect("a connection");
+    let sql = "DELETE FROM t WHERE id IN (SELECT id FROM t ORDER BY id DESC LIMIT ?)";
+    connection.execute(sql, [count]).expect("a change");
 }

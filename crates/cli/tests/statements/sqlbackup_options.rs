@@ -99,6 +99,7 @@ fn a_password_may_come_from_a_file_and_chains_need_it_throughout() {
 #[test]
 fn mirrorfile_writes_a_second_backup_that_restores_alone() {
     let place = Place::new();
+    std::fs::create_dir(place.path("mirror")).expect("a folder");
     succeeds(
         &place,
         "BACKUP DATABASE app TO DISK = 'd:\\temp\\<AUTO>.bak' WITH MIRRORFILE = 'd:\\mirror\\<AUTO>.bak'",

@@ -7,8 +7,11 @@
 mod access;
 mod failure;
 mod folder;
+mod lock;
 mod read;
+mod service;
 mod settings;
+mod signed;
 mod store;
 mod uploads;
 mod url;
@@ -24,9 +27,10 @@ use object_store::{ObjectStore as _, ObjectStoreExt as _};
 
 pub use self::access::{Access, KeyError};
 pub use self::folder::ListedObject;
+pub use self::lock::Locked;
 pub(crate) use self::read::ObjectReader;
 pub use self::read::PIECE_BYTES;
-pub use self::settings::{ObjectSettings, PartChecksum};
+pub use self::settings::{LockMode, ObjectLock, ObjectSettings, PartChecksum};
 use self::store::Stores;
 pub use self::uploads::UnfinishedUpload;
 pub use self::url::{ObjectUrl, UrlError};
@@ -80,8 +84,17 @@ impl ObjectAddress {
             let reason = "the URL names a folder; name an object in it";
             return Err(io::Error::new(io::ErrorKind::IsADirectory, reason));
         }
+        if self.settings.write_only {
+            // The condition of the completion finds it.
+            return Ok(None);
+        }
         let stores = self.stores()?;
         found(&self.key()?, &stores.hasty)
+    }
+
+    /// Whether its key may write it and nothing else.
+    pub(crate) fn is_write_only(&self) -> bool {
+        self.settings.write_only
     }
 
     /// The object in the state in which it is or was listed; `None` if there is none.

@@ -1,19 +1,18 @@
 //! Connections to a store, and the threads that serve them.
 
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use http::header::{HeaderValue, IF_NONE_MATCH};
+use http::header::HeaderMap;
+use jiff::Timestamp;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
-use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService,
-};
+use object_store::client::HttpClient;
 use object_store::{BackoffConfig, ClientOptions, RetryConfig};
 use tokio::runtime::Runtime;
 
 use super::access::Access;
+use super::service::{Connector, Signer};
 use super::settings::ObjectSettings;
 use super::url::ObjectUrl;
 
@@ -26,8 +25,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// common size takes at 128 KB/s.
 const STALL_TIMEOUT: Duration = Duration::from_secs(80);
 
-/// How long the same request is tried again: signatures are valid for some minutes.
-const RETRY_TIMEOUT: Duration = Duration::from_secs(180);
+/// How long the same request is tried again: a store that is away for some minutes does not end a run of hours.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(600);
+const RETRIES_MAX: usize = 200;
 
 /// A store that cannot be reached is reported soon when nothing has been done yet.
 const HASTY_RETRY_TIMEOUT: Duration = Duration::from_secs(15);
@@ -41,10 +41,10 @@ pub(super) struct Stores {
     pub(super) patient: AmazonS3,
     /// As `patient`, but completes an upload only where there is no object.
     pub(super) creating: AmazonS3,
-    /// For requests that are made and signed here: the client, the URL of the bucket, the region.
+    /// For requests that are made and signed here: the client, the URL of the bucket, the key.
     pub(super) client: HttpClient,
     pub(super) bucket: String,
-    pub(super) region: String,
+    pub(super) signer: Arc<Signer>,
 }
 
 impl Stores {
@@ -62,10 +62,15 @@ impl Stores {
         let _entered = runtime()?.enter();
         let failed = |error: object_store::Error| super::failure::reported(&error);
         let client = shared_client(access.is_plain(&url.authority))?;
+        let signer = Signer::new(region(url, access, settings));
+        let lock = (settings.lock.as_ref()).map(|lock| lock.headers(Timestamp::now()));
+        let lock: HeaderMap = lock.unwrap_or_default();
         let store = |creates, retry| {
             let connector = Connector {
                 client: client.clone(),
                 creates,
+                lock: lock.clone(),
+                signer: Arc::clone(&signer),
             };
             let store = builder(url, access, settings)
                 .with_client_options(options.clone())
@@ -75,7 +80,7 @@ impl Stores {
         };
         let patient = RetryConfig {
             backoff: BackoffConfig::default(),
-            max_retries: 60,
+            max_retries: RETRIES_MAX,
             retry_timeout: RETRY_TIMEOUT,
         };
         let hasty = RetryConfig {
@@ -83,15 +88,17 @@ impl Stores {
             max_retries: 6,
             retry_timeout: HASTY_RETRY_TIMEOUT,
         };
+        let hasty = store(false, hasty)?;
+        signer.set(hasty.credentials());
         Ok(Self {
-            hasty: store(false, hasty)?,
+            hasty,
             patient: store(false, patient.clone())?,
             creating: store(true, patient)?,
             bucket: match url.in_host {
                 true => format!("{}/", endpoint(url, access)),
                 false => format!("{}/{}", endpoint(url, access), url.bucket),
             },
-            region: region(url, access, settings).to_owned(),
+            signer,
             client,
         })
     }
@@ -151,8 +158,8 @@ fn builder(url: &ObjectUrl, access: &Access, settings: &ObjectSettings) -> Amazo
         .with_access_key_id(&access.key_id)
         .with_secret_access_key(&access.secret)
         .with_disable_bulk_delete(true);
-    if let Some(checksum) = settings.checksum {
-        builder = builder.with_checksum_algorithm(checksum.algorithm());
+    if let Some(checksum) = settings.checksum_sent() {
+        builder = builder.with_checksum_algorithm(checksum);
     }
     match &access.session_token {
         Some(token) => builder.with_token(token),
@@ -172,38 +179,4 @@ pub(super) fn runtime() -> io::Result<&'static Runtime> {
         .enable_all()
         .build()?;
     Ok(RUNTIME.get_or_init(|| made))
-}
-
-/// Hands out one client for several stores.
-#[derive(Debug)]
-struct Connector {
-    client: HttpClient,
-    creates: bool,
-}
-
-impl HttpConnector for Connector {
-    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(match self.creates {
-            true => HttpClient::new(Creating(self.client.clone())),
-            false => self.client.clone(),
-        })
-    }
-}
-
-/// Completes an upload on the condition that there is no object of its name. `object_store` has no way to ask
-/// for that; the header need not be signed.
-#[derive(Debug)]
-struct Creating(HttpClient);
-
-#[async_trait]
-impl HttpService for Creating {
-    async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let query = request.uri().query().unwrap_or_default();
-        let completes = request.method() == http::Method::POST && query.starts_with("uploadId=");
-        if completes {
-            let headers = request.headers_mut();
-            headers.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
-        }
-        self.0.execute(request).await
-    }
 }

@@ -3,21 +3,15 @@
 //!
 //! `object_store` cannot list them, so the request is made here.
 
-use std::fmt::Write as _;
 use std::io;
 
-use http::{Method, Request};
-use http_body_util::{BodyExt as _, Limited};
-use object_store::aws::AwsAuthorizer;
-use object_store::client::{HttpRequest, HttpRequestBody};
+use http::Method;
 use object_store::multipart::MultipartStore as _;
 use object_store::path::Path;
 
+use super::signed::{ask, coded, elements};
 use super::store::{Stores, runtime};
 use super::{ObjectAddress, failure};
-
-/// Most bytes of an answer: a page has 1,000 uploads.
-const ANSWER_BYTES_MAX: usize = 8 << 20;
 
 /// An upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +31,7 @@ impl ObjectAddress {
         let mut found = Vec::new();
         let mut marker = String::new();
         loop {
-            let text = runtime()?.block_on(page(stores, &self.url.key, &marker))?;
+            let text = page(stores, &self.url.key, &marker)?;
             let before = found.len();
             for upload in elements(&text, "Upload") {
                 found.extend(self.upload(upload));
@@ -83,47 +77,13 @@ impl ObjectAddress {
 }
 
 /// A page of the list.
-async fn page(stores: &Stores, prefix: &str, marker: &str) -> io::Result<String> {
-    let credential = stores.hasty.credentials().get_credential().await;
-    let credential = credential.map_err(|error| failure::reported(&error))?;
-    let uri = format!(
-        "{}?uploads=&prefix={}{marker}",
-        stores.bucket,
-        coded(prefix)
-    );
-    let mut request: HttpRequest = Request::builder()
-        .method(Method::GET)
-        .uri(uri)
-        .body(HttpRequestBody::empty())
-        .map_err(io::Error::other)?;
-    AwsAuthorizer::new(&credential, "s3", &stores.region)
-        .try_authorize(&mut request, None)
-        .map_err(|error| failure::reported(&error))?;
-    let answer = stores
-        .client
-        .execute(request)
-        .await
-        .map_err(io::Error::other)?;
-    let status = answer.status();
-    let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX);
-    let bytes = body.collect().await.map_err(io::Error::other)?.to_bytes();
-    let text = String::from_utf8(bytes.to_vec()).map_err(io::Error::other)?;
-    match status.is_success() {
-        true => Ok(text),
-        false => Err(failure::refused(status, &text)),
+fn page(stores: &Stores, prefix: &str, marker: &str) -> io::Result<String> {
+    let what = format!("?uploads=&prefix={}{marker}", coded(prefix));
+    let answer = ask(stores, Method::GET, &what)?;
+    match answer.status.is_success() {
+        true => Ok(answer.text),
+        false => Err(failure::refused(answer.status, &answer.text)),
     }
-}
-
-/// The contents of all elements of a name.
-fn elements<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
-    let (start, end) = (format!("<{name}>"), format!("</{name}>"));
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let (_, behind) = rest.split_once(&start)?;
-        let (content, behind) = behind.split_once(&end)?;
-        rest = behind;
-        Some(content)
-    })
 }
 
 /// A text without its entities.
@@ -142,19 +102,6 @@ fn plain(text: &str) -> String {
             text.replace(entity, character)
         });
     text.replace("&amp;", "&")
-}
-
-/// As a part of a query.
-fn coded(text: &str) -> String {
-    let mut coded = String::new();
-    for byte in text.bytes() {
-        match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            true => coded.push(char::from(byte)),
-            // Writing to a string does not fail.
-            false => drop(write!(coded, "%{byte:02X}")),
-        }
-    }
-    coded
 }
 
 #[cfg(test)]

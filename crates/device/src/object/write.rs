@@ -325,6 +325,24 @@ impl ObjectWriter {
         }))
     }
 
+    /// Believes the store's answer: the key may not look.
+    fn take_unseen(&mut self, completed: io::Result<()>) -> Result<(), Error> {
+        let error = match completed {
+            Ok(()) => {
+                self.state = State::Named;
+                self.upload = None;
+                return Ok(());
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let reason = "there is an object of this name already: another backup, or this one, if an answer of the \
+                              store was lost. A key that may only write cannot tell; look with another one";
+                io::Error::new(error.kind(), reason)
+            }
+            Err(error) => error,
+        };
+        Err(Error::new(Operation::Rename, &self.name, error))
+    }
+
     /// Gives up what is not complete, as far as the store can be reached.
     fn abort(&mut self) {
         for part in self.sending.drain(..) {
@@ -398,12 +416,15 @@ impl DeviceWriter for ObjectWriter {
 
     fn take_name(&mut self, _keeps_earlier: bool) -> Result<(), Error> {
         let completed = self.complete();
+        if self.address.is_write_only() {
+            return self.take_unseen(completed);
+        }
         let fail = |error| Error::new(Operation::Rename, &self.name, error);
         let error = match (completed, self.is_ours()) {
             (_, Ok(true)) => {
                 self.state = State::Named;
                 self.upload = None;
-                return Ok(());
+                return self.address.check_lock().map_err(fail);
             }
             (Err(error), _) if error.kind() != io::ErrorKind::AlreadyExists => error,
             (Err(error), _) if matches!(self.address.found(), Ok(None)) => raced(&error),

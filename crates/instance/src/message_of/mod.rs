@@ -24,7 +24,7 @@ use windlass_device::{Error as DeviceError, Operation};
 
 use windlass_tsql::error::ParseError;
 
-use crate::{Failure, NameError, near};
+use crate::{Failure, NameError, is_url, near};
 
 macro_rules! failures {
     ($($error:ty => $messages:expr;)*) => {
@@ -185,13 +185,21 @@ fn capitalized(text: &str) -> String {
 /// The state of 3201 for a device that could not be opened, unless a backup opens it.
 const OPENED_TO_READ: u8 = 2;
 
+/// What is there instead of a device that is a file.
+fn near_device(name: &str, error: &std::io::Error) -> Option<String> {
+    match is_url(name) {
+        true => None,
+        false => near::advice(Path::new(name), error),
+    }
+}
+
 /// The message for an error of a device.
 fn device_message(error: &DeviceError) -> Message {
     let text = || quoted_os_error(&error.source);
     match error.operation {
         Operation::Open => table::cannot_open_device(&error.device, os_error(&error.source))
             .with_state(OPENED_TO_READ)
-            .with_advice(near::advice(Path::new(&error.device), &error.source)),
+            .with_advice(near_device(&error.device, &error.source)),
         Operation::Read => table::device_read_failed(&error.device, text()),
         Operation::Write | Operation::Sync | Operation::Rename => {
             table::device_write_failed(&error.device, text())

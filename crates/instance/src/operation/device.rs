@@ -1,15 +1,17 @@
 //! Resolves the names of devices to addresses.
 
+use std::path::Path;
 use std::{fmt, mem};
 
 use windlass_base::message::table;
 use windlass_device::{DeviceAddress, ObjectSettings, ObjectUrl};
+use windlass_pipeline::Error as PipelineError;
 
 use super::credential::{self, CredentialChoice};
 use crate::layout;
 use crate::message_of::os_error;
 use crate::names::absolute;
-use crate::tag::{Tags, has_tag};
+use crate::tag::{Tags, folder_before_tags, has_tag};
 use crate::{Failure, Session};
 
 /// Maximum number of devices in a statement, and of families of a media set.
@@ -62,12 +64,10 @@ pub(crate) fn resolve(
     store: &Store,
 ) -> Result<Vec<DeviceAddress>, Failure> {
     let addresses = addresses(session, devices, tags, store)?;
-    if tags.moment.is_some() && !session.is_rehearsal() {
+    // Only what is written has a time.
+    if tags.moment.is_some() {
         for (device, address) in devices.iter().zip(&addresses) {
-            // A folder named by tags cannot be expected to exist, unlike one that is written out.
-            if has_tag(&written(session, device)?.path) {
-                make_folder(address)?;
-            }
+            prepare(session, &written(session, device)?.path, address)?;
         }
     }
     release(session, &addresses)?;
@@ -243,14 +243,35 @@ pub(crate) fn expand(tags: &Tags, path: &str) -> Result<String, Failure> {
         .map_err(|error| table::path_means_no_file(path, format!("{error}.")).into())
 }
 
-/// Creates the folder of a device, accessible to its owner only.
-fn make_folder(device: &DeviceAddress) -> Result<(), Failure> {
+/// Creates the folders of a device that tags name, accessible to their owner only: those cannot be expected to exist, unlike
+/// one that is written out. If that is not there, as at a mount point that is not mounted, opening the device
+/// reports it, and so does a dry run.
+fn prepare(session: &Session, path: &str, device: &DeviceAddress) -> Result<(), Failure> {
     let Some(file) = device.file() else {
         return Ok(());
     };
-    windlass_io::directory::create(&windlass_io::directory::parent(file))
-        .map(|_| ())
-        .map_err(|error| table::cannot_open_device(&device.name, os_error(&error)).into())
+    let is_there = |fixed: &str| -> Result<bool, Failure> {
+        let fixed = match fixed {
+            "" => None,
+            fixed => session
+                .instance
+                .drives()
+                .disk_device(fixed)?
+                .file()
+                .map(Path::to_owned),
+        };
+        Ok(session.makes_folders() || fixed.is_none_or(|fixed| fixed.is_dir()))
+    };
+    match folder_before_tags(path) {
+        Some(fixed) if is_there(fixed)? => match session.is_rehearsal() {
+            true => Ok(()),
+            false => windlass_io::directory::create(&windlass_io::directory::parent(file))
+                .map(|_| ())
+                .map_err(|error| table::cannot_open_device(&device.name, os_error(&error)).into()),
+        },
+        _ if session.is_rehearsal() => Ok(device.check_folder().map_err(PipelineError::from)?),
+        _ => Ok(()),
+    }
 }
 
 /// A file name as written, tags not expanded.

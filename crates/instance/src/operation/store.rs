@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 use windlass_base::message::table;
-use windlass_device::{ObjectSettings, PartChecksum};
+use windlass_device::{LockMode, ObjectLock, ObjectSettings, PartChecksum};
 
 use super::credential::CredentialChoice;
 use super::{DeviceName, device};
@@ -14,7 +14,7 @@ const TAG_NAME_CHARACTERS_MAX: usize = 128;
 const TAG_VALUE_CHARACTERS_MAX: usize = 256;
 
 /// What is implemented of `BACKUP_OPTIONS`.
-const OF_BACKUPS: &str = "region, storage_class, tags and checksum";
+const OF_BACKUPS: &str = "region, storage_class, tags, checksum, object_lock and write_only";
 
 /// What is said about the stores of URLs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -111,6 +111,11 @@ fn read(json: &str, used: Use) -> Result<ObjectSettings, String> {
             ("storage_class", Use::Backup) => settings.storage_class = Some(text()?),
             ("checksum", Use::Backup) => settings.checksum = checksum(value)?,
             ("tags", Use::Backup) => settings.tags = tags(value)?,
+            ("write_only", Use::Backup) => {
+                let refused = || "'write_only' is true or false".to_owned();
+                settings.write_only = value.as_bool().ok_or_else(refused)?;
+            }
+            ("object_lock", Use::Backup) => settings.lock = Some(lock(value)?),
             (_, Use::Backup) => {
                 return Err(format!(
                     "'{}' is not implemented; {OF_BACKUPS} are",
@@ -148,6 +153,39 @@ fn checksum(value: &Json) -> Result<Option<PartChecksum>, String> {
         Some("sha256") => Ok(Some(PartChecksum::Sha256)),
         Some("none") => Ok(None),
         _ => Err("'checksum' is 'crc64nvme', 'sha256' or 'none'".to_owned()),
+    }
+}
+
+fn lock(value: &Json) -> Result<ObjectLock, String> {
+    let refused = || {
+        format!(
+            "'object_lock' is an object with 'mode' ('GOVERNANCE' or 'COMPLIANCE') and 'days' (1 to {}), with 'legal_hold' \
+             (true or false), or with all three",
+            ObjectLock::DAYS_MAX
+        )
+    };
+    let said = value.as_object().ok_or_else(refused)?;
+    let is_known = |name: &String| matches!(name.as_str(), "mode" | "days" | "legal_hold");
+    let mode = said
+        .get("mode")
+        .map(|mode| mode.as_str().and_then(LockMode::of_word));
+    let days = said.get("days").map(|days| {
+        let days = days.as_u64().and_then(|days| u32::try_from(days).ok());
+        days.filter(|days| (1..=ObjectLock::DAYS_MAX).contains(days))
+    });
+    let legal_hold = said.get("legal_hold").map_or(Some(false), Json::as_bool);
+    let retention = match (mode, days) {
+        (None, None) => None,
+        (Some(Some(mode)), Some(Some(days))) => Some((mode, days)),
+        _ => return Err(refused()),
+    };
+    let lock = ObjectLock {
+        retention,
+        legal_hold: legal_hold.ok_or_else(refused)?,
+    };
+    match said.keys().all(is_known) && (lock.retention.is_some() || lock.legal_hold) {
+        true => Ok(lock),
+        false => Err(refused()),
     }
 }
 
@@ -192,8 +230,36 @@ mod tests {
             storage_class: Some("STANDARD_IA".to_owned()),
             tags: vec![("a".to_owned(), "1".to_owned())],
             checksum: Some(PartChecksum::Sha256),
+            lock: None,
+            write_only: false,
         };
         assert_eq!(found, expected);
+        let locked = |lock: &str| {
+            let json = format!(r#"{{"s3": {{"object_lock": {lock}}}}}"#);
+            read_as(&json, Use::Backup).map(|settings| settings.lock)
+        };
+        let compliance = r#"{"mode": "COMPLIANCE", "days": 30, "legal_hold": true}"#;
+        assert_eq!(
+            locked(compliance).unwrap(),
+            Some(ObjectLock {
+                retention: Some((LockMode::Compliance, 30)),
+                legal_hold: true,
+            })
+        );
+        for half in [
+            "{}",
+            r#"{"mode": "COMPLIANCE"}"#,
+            r#"{"days": 3}"#,
+            r#"{"mode": "compliance", "days": 3}"#,
+            r#"{"mode": "COMPLIANCE", "days": 0}"#,
+            r#"{"mode": "COMPLIANCE", "days": 40000}"#,
+            r#"{"legal_hold": false}"#,
+            r#"{"legal_hold": "ON"}"#,
+            r#"{"legal_hold": true, "until": "2027-01-01"}"#,
+            "true",
+        ] {
+            assert!(locked(half).is_err(), "{half}");
+        }
         let restored = read_as(r#"{"s3":{"region":"r-1"}}"#, Use::Restore).unwrap();
         assert_eq!(restored.region.as_deref(), Some("r-1"));
         for refused in [
@@ -205,8 +271,8 @@ mod tests {
             r#"{"s3": {}, "gs": {}}"#,
             r#"{"s3": {"region": 1}}"#,
             r#"{"s3": {"region": "a\r\nb"}}"#,
-            r#"{"s3": {"object_lock": {"mode": "COMPLIANCE", "days": 3}}}"#,
             r#"{"s3": {"concurrency": 3}}"#,
+            r#"{"s3": {"write_only": "yes"}}"#,
             r#"{"s3": {"checksum": "md5"}}"#,
             r#"{"s3": {"tags": ["a"]}}"#,
             r#"{"s3": {"tags": {"": "a"}}}"#,
@@ -215,5 +281,12 @@ mod tests {
             assert!(read_as(refused, Use::Backup).is_err(), "{refused}");
         }
         assert!(read_as(said, Use::Restore).is_err());
+        assert!(
+            read_as(
+                r#"{"s3": {"object_lock": {"legal_hold": true}}}"#,
+                Use::Restore
+            )
+            .is_err()
+        );
     }
 }

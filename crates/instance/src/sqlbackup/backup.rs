@@ -102,8 +102,12 @@ impl Runner<'_> {
             let target = outcome.target.display();
             match &outcome.error {
                 None => self.report.line(format!("Copied to {target}")),
-                Some(error) => self.report.warn(&format!(
+                Some(error) if self.session.instance.folder().is_some() => self.report.warn(&format!(
                     "'{target}' was not copied and stays in the queue: {error}"
+                )),
+                Some(error) => self.report.error(&format!(
+                    "'{target}' was not copied, and nothing tries again: {error}. Copy it yourself, or give an instance \
+                     (--instance), which keeps a queue."
                 )),
             }
         }

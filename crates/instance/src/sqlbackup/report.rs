@@ -56,6 +56,12 @@ impl Report {
         self.exit_code = self.exit_code.max(NOT_UNDERSTOOD);
     }
 
+    /// A step that failed without a statement.
+    pub(super) fn error(&mut self, text: &str) {
+        self.lines.push(format!("Error: {text}"));
+        self.exit_code = self.exit_code.max(STATEMENT_FAILED);
+    }
+
     pub(super) fn fail(&mut self, number: u32) {
         self.exit_code = self.exit_code.max(STATEMENT_FAILED);
         if self.sql_error == 0 {

@@ -86,6 +86,7 @@ fn restores(
         ..options.restore.clone()
     };
     let Some(latest) = &command.latest else {
+        refuse_several(session, command)?;
         return Ok((vec![restore(&command.disks, None)], Vec::new()));
     };
     let source = command.source.as_deref().unwrap_or(name);
@@ -137,6 +138,26 @@ fn restores(
     });
     let restores = restores.collect();
     Ok((restores, warnings))
+}
+
+/// Refuses a file with several backup sets: the dialect has no word for which, and the first is the oldest state.
+fn refuse_several(session: &Session, command: &Command) -> Result<(), String> {
+    for disk in &command.disks {
+        let device = session.instance.drives().disk_device(disk);
+        let device = device.map_err(|error| error.to_string())?;
+        // What cannot be read, the restore reports.
+        let Ok(headers) = HeaderCache::default().read(&device) else {
+            continue;
+        };
+        let count = headers.sets.len();
+        if count > 1 {
+            return Err(format!(
+                "'{disk}' holds {count} backup sets. LATEST_ALL, LATEST_DIFF or LATEST_FULL takes the newest (SOURCE names \
+                 the database if it has another name); to restore an older one, use T-SQL with FILE = n."
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The files that match the command's patterns.
@@ -212,7 +233,12 @@ fn newest(
             name(ahead)
         ));
     }
-    let none = || format!("There is no full backup of '{source}' among these files.");
+    let none = || {
+        format!(
+            "There is no full backup of '{source}' among these files. If the database had another name then, give it: \
+             SOURCE = 'name'."
+        )
+    };
     let newest = chains.newest_among(wanted.iter().copied());
     let newest = newest.ok_or_else(none)?;
     if let Some(rival) = rivals(&sets, newest, &wanted).next() {

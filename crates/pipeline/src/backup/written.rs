@@ -24,7 +24,8 @@ const SAMPLES: usize = 4;
 /// [`Error::WrittenLost`] if one does not hold the complete set.
 pub(super) fn check(media: &MediaRequest, set: &SetConfiguration) -> Result<(), Error> {
     for copy in std::iter::once(&media.devices).chain(&media.mirrors) {
-        if copy.iter().any(DeviceAddress::discards) {
+        let is_unseen = |device: &DeviceAddress| device.discards() || device.is_write_only();
+        if copy.iter().any(is_unseen) {
             continue;
         }
         let lost = |reason: String| {

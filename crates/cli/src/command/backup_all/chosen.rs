@@ -45,6 +45,8 @@ impl Database {
 pub(super) struct Found {
     pub(super) databases: Vec<Database>,
     pub(super) skipped: usize,
+    /// Those that are meant and cannot be backed up.
+    pub(super) refused: usize,
 }
 
 /// A database to back up.
@@ -68,7 +70,11 @@ pub(super) fn find(
             let all = files_in(Path::new(folder)).map_err(|reason| misused(&reason))?;
             let (databases, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_meant);
             let skipped = others.len();
-            Ok(Found { databases, skipped })
+            Ok(Found {
+                databases,
+                skipped,
+                refused: 0,
+            })
         }
         None if common.instance.is_none() => Err(misused(
             "--all needs a folder of SQLite files, or --instance",
@@ -86,6 +92,7 @@ fn registered(
     let mut found = Found {
         databases: Vec::new(),
         skipped: 0,
+        refused: 0,
     };
     for record in session.instance().catalog().databases()? {
         let database = Database {
@@ -103,7 +110,7 @@ fn registered(
             (true, None) => found.databases.push(database),
             (true, Some(message)) => {
                 console.message(message);
-                found.skipped += 1;
+                found.refused += 1;
             }
             (false, _) => found.skipped += 1,
         }

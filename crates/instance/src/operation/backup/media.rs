@@ -45,6 +45,11 @@ pub(super) fn choose(
     };
     let store = &options.store;
     let store = store.of_devices(session, &options.devices, Use::Backup)?;
+    if store.settings.write_only && options.overwrite != Overwrite::Append {
+        let why =
+            "'write_only' excludes FORMAT and INIT: what they overwrite could not be looked at";
+        return Err(table::store_options_invalid("BACKUP_OPTIONS", why).into());
+    }
     let devices = resolve(session, &options.devices, &tags, &store)?;
     if options.mirrors.len() > MIRRORS_MAX {
         return Err(table::too_many_mirrors(MIRRORS_MAX).into());

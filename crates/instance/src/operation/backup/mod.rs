@@ -234,6 +234,10 @@ impl BackupOperation<'_> {
         if is_discarded {
             sink.message(table::nothing_kept());
         }
+        let all = (request.media.devices.iter()).chain(request.media.mirrors.iter().flatten());
+        for device in all.filter(|device| device.is_write_only()) {
+            sink.message(table::not_read_back(device));
+        }
         sink.message(timing::closing(
             self.options.operation(),
             timing::pages(&report.files),

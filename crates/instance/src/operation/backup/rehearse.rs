@@ -10,8 +10,10 @@ use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, Origin};
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
-    BackupKind, BackupRequest, MediaRequest, Overwrite, Plan, Rehearsed, SourceSize, rehearse,
+    BackupKind, BackupRequest, MediaRequest, OnDamage, Overwrite, Plan, Rehearsed, SourceSize,
+    rehearse,
 };
+use windlass_source::{Content, sqlite};
 
 use super::{BackupOperation, BackupOutcome, base, offline, protection};
 use crate::message_of::os_error;
@@ -41,6 +43,9 @@ impl BackupOperation<'_> {
         if is_sqlite && has_no_bytes(&self.record.path) {
             self.empty(&media, sink)?;
         }
+        if is_sqlite {
+            self.refuse_content()?;
+        }
         if self.options.integrity.is_none() {
             self.is_known_damaged(None, sink)?;
         }
@@ -66,6 +71,23 @@ impl BackupOperation<'_> {
         };
         sink.completed(Completed::Rehearsal(&rehearsal));
         Ok(BackupOutcome::Rehearsed(Box::new(rehearsal)))
+    }
+
+    /// Refuses a file that is no database, or has lost its end: as far as its header shows, without a lock.
+    fn refuse_content(&self) -> Result<(), Failure> {
+        let (path, options) = (&self.record.path, self.options);
+        match sqlite::content(path)? {
+            Content::Unknown if !options.is_as_is && !self.record.is_as_is => {
+                Err(table::not_a_database(path.display()).into())
+            }
+            Content::Cut {
+                expected_bytes,
+                found_bytes,
+            } if options.on_damage == OnDamage::Stop && log_bytes(path) == 0 => {
+                Err(table::database_cut(path.display(), expected_bytes, found_bytes).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn estimates(
@@ -112,10 +134,14 @@ impl BackupOperation<'_> {
 
 /// Whether a SQLite file and its write-ahead log hold nothing.
 fn has_no_bytes(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0) && log_bytes(path) == 0
+}
+
+/// The length of the write-ahead log.
+fn log_bytes(path: &Path) -> u64 {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    let bytes = |path: &Path| std::fs::metadata(path).map(|metadata| metadata.len());
-    bytes(path).is_ok_and(|bytes| bytes == 0) && bytes(Path::new(&log)).unwrap_or(0) == 0
+    std::fs::metadata(Path::new(&log)).map_or(0, |metadata| metadata.len())
 }
 
 /// The files of a database, and their lengths; for SQLite also the content of the write-ahead log.

@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `unreadable` | backups whose headers cannot be read |
 //! | `read_back` | the content of those that stay, copy by copy |
+//! | `locked` | what a store keeps, whatever is decided |
 
+mod locked;
 mod read_back;
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,7 @@ use windlass_catalog::provenance::databases;
 use windlass_catalog::{Error as CatalogError, QueuedCopy};
 use windlass_device::{DeviceAddress, DeviceFolder};
 
+use self::locked::Locks;
 use super::Reach;
 use crate::damage::{self, Damages};
 use crate::retention::{self, Decision, FoundMedia, FoundOther, FoundSet, Now, Place, Policy};
@@ -133,11 +136,13 @@ impl Session {
         let waiting = waiting.map_err(ExpireError::History)?;
         let damages = Damages::read(self.instance.catalog()).map_err(ExpireError::History)?;
         let mut ill = BTreeSet::new();
+        let mut locks = Locks::default();
         let decisions = loop {
             let mut decisions =
                 retention::decide(&scan.media, options.policy, options.database, now);
             keep_waiting(&scan.media, &mut decisions, &waiting);
             keep_ill(&scan.media, &mut decisions, &damages, &mut ill);
+            locks.keep(&scan.media, &mut decisions);
             if let Some(doubt) = &doubt {
                 for decision in &mut decisions {
                     decision.keep(doubt.reason());
@@ -171,6 +176,9 @@ impl Session {
             is_damaged = true;
             let summary = damage::summary(known);
             sink.message(table::nothing_expires(&known.database, summary));
+        }
+        if options.removal == Removal::Delete {
+            locks.extend(&scan.media, sink);
         }
         let deletes = |decision: &Decision| decision.goes && options.removal == Removal::Delete;
         let needs = needs(&scan.media, &decisions);

@@ -4,6 +4,7 @@ use windlass_base::message::table;
 use windlass_catalog::Drive;
 
 use super::Arguments;
+use crate::message_of::os_error;
 use crate::{Column, ColumnType, Failure, ResultSet, Session, Sink, Value};
 
 /// `sp_windlass_drive 'd', '/srv/d'` maps a drive permanently; an empty folder removes the mapping;
@@ -29,6 +30,10 @@ pub(super) fn drive(
     let folder = session.instance().drives().based(folder.into());
     let folder =
         crate::absolute(&folder).map_err(|_| Failure::from(table::invalid_parameter("@folder")))?;
+    if !folder.is_dir() {
+        let missing = os_error(&std::io::ErrorKind::NotFound.into());
+        return Err(table::cannot_open_file(folder.display(), missing).into());
+    }
     let drive = Drive {
         letter: letter.to_ascii_uppercase(),
         folder,

@@ -1,0 +1,288 @@
+//! What is done to requests on their way to a store of the S3 kind, that `object_store` has no words for.
+//!
+//! | what | why |
+//! |---|---|
+//! | a condition on the completion of an upload | it must not overwrite |
+//! | the lock of an object, with the request that begins it | retention and legal hold |
+//! | another signature, if the first is a minute old | a repeated request carries its first one, which a store takes for some minutes only; and a temporary key may have been renewed since |
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use http::Method;
+use http::header::{HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use object_store::aws::{AwsAuthorizer, AwsCredentialProvider};
+use object_store::client::{
+    ClientOptions, HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+    HttpService,
+};
+
+/// The age of a signature at which a request is signed again before it is repeated.
+const SIGNATURE_AGE_MAX: Duration = Duration::from_secs(60);
+
+const DATE: &str = "x-amz-date";
+const CONTENT_DIGEST: &str = "x-amz-content-sha256";
+const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
+
+/// Signs requests that were changed or have become old.
+pub(super) struct Signer {
+    region: String,
+    /// Set when the store is made, which needs the connection first.
+    credentials: OnceLock<AwsCredentialProvider>,
+}
+
+/// Without the key.
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signer")
+            .field("region", &self.region)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Signer {
+    pub(super) fn new(region: &str) -> Arc<Self> {
+        Arc::new(Self {
+            region: region.to_owned(),
+            credentials: OnceLock::new(),
+        })
+    }
+
+    pub(super) fn set(&self, credentials: &AwsCredentialProvider) {
+        // All stores of an address have the same.
+        let _set = self.credentials.set(Arc::clone(credentials));
+    }
+
+    /// Signs a request with the key as it is now.
+    pub(super) async fn sign(&self, request: &mut HttpRequest) -> Result<(), HttpError> {
+        let failed = |error: object_store::Error| HttpError::new(HttpErrorKind::Request, error);
+        let Some(credentials) = self.credentials.get() else {
+            return Ok(());
+        };
+        let credential = credentials.get_credential().await.map_err(failed)?;
+        // What was computed from the body is not computed again.
+        let known = request.headers().get(CONTENT_DIGEST);
+        let known = known.and_then(|value| value.to_str().ok());
+        let digest = known.and_then(from_hex);
+        AwsAuthorizer::new(&credential, "s3", &self.region)
+            .with_sign_payload(known != Some(UNSIGNED))
+            .try_authorize(request, digest.as_deref())
+            .map_err(failed)
+    }
+}
+
+/// Hands out the client of the process.
+#[derive(Debug)]
+pub(super) struct Connector {
+    pub(super) client: HttpClient,
+    /// Whether an upload is completed only where there is no object.
+    pub(super) creates: bool,
+    /// Headers of requests that begin an object.
+    pub(super) lock: HeaderMap,
+    pub(super) signer: Arc<Signer>,
+}
+
+impl HttpConnector for Connector {
+    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(Service {
+            client: self.client.clone(),
+            creates: self.creates,
+            lock: self.lock.clone(),
+            signer: Arc::clone(&self.signer),
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Service {
+    client: HttpClient,
+    creates: bool,
+    lock: HeaderMap,
+    signer: Arc<Signer>,
+}
+
+#[async_trait]
+impl HttpService for Service {
+    async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        if self.creates && completes(&request) {
+            // It need not be signed.
+            let headers = request.headers_mut();
+            headers.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
+        }
+        let is_locked = !self.lock.is_empty() && begins(&request);
+        if is_locked {
+            request.headers_mut().extend(self.lock.clone());
+        }
+        if is_locked || is_old(request.headers(), Timestamp::now()) {
+            self.signer.sign(&mut request).await?;
+        }
+        self.client.execute(request).await
+    }
+}
+
+/// Whether the request completes an upload.
+fn completes(request: &HttpRequest) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    request.method() == Method::POST && query.starts_with("uploadId=")
+}
+
+/// Whether the request begins an upload, or puts a whole object.
+fn begins(request: &HttpRequest) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    match *request.method() {
+        Method::POST => query.starts_with("uploads"),
+        Method::PUT => !query.contains("partNumber="),
+        _ => false,
+    }
+}
+
+/// Whether the request was signed a while before `now`.
+fn is_old(headers: &HeaderMap, now: Timestamp) -> bool {
+    let signed = headers.get(DATE).and_then(|value| value.to_str().ok());
+    let signed = signed.and_then(|text| DateTime::strptime("%Y%m%dT%H%M%SZ", text).ok());
+    let signed = signed.and_then(|date| date.to_zoned(TimeZone::UTC).ok());
+    signed.is_some_and(|signed| {
+        let age = now.duration_since(signed.timestamp());
+        age > SIGNATURE_AGE_MAX
+            .try_into()
+            .unwrap_or(jiff::SignedDuration::MAX)
+    })
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = text
+        .chars()
+        .map(|digit| digit.to_digit(16).map(|digit| digit as u8))
+        .collect();
+    let digits = digits.filter(|digits| digits.len() == 64)?;
+    let (pairs, _) = digits.as_chunks::<2>();
+    Some(pairs.iter().map(|[high, low]| high << 4 | low).collect())
+}
+
+/// The headers of a lock.
+pub(super) fn headers(values: Vec<(&'static str, String)>) -> HeaderMap {
+    let values = values.into_iter().filter_map(|(name, value)| {
+        let value = HeaderValue::from_str(&value).ok()?;
+        Some((HeaderName::from_static(name), value))
+    });
+    values.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use http::Request;
+    use object_store::StaticCredentialProvider;
+    use object_store::aws::AwsCredential;
+    use object_store::client::{HttpRequestBody, HttpResponseBody};
+
+    use super::*;
+
+    /// Keeps the headers that it is sent.
+    #[derive(Debug, Default)]
+    struct Sent(Arc<Mutex<Vec<HeaderMap>>>);
+
+    #[async_trait]
+    impl HttpService for Sent {
+        async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+            self.0.lock().unwrap().push(request.headers().clone());
+            Ok(HttpResponse::new(HttpResponseBody::from(
+                bytes::Bytes::new(),
+            )))
+        }
+    }
+
+    fn request(method: Method, query: &str, date: &str) -> HttpRequest {
+        Request::builder()
+            .method(method)
+            .uri(format!("https://store/b/k{query}"))
+            .header(DATE, date)
+            .header("authorization", "the first")
+            .header(CONTENT_DIGEST, "0f".repeat(32))
+            .body(HttpRequestBody::empty())
+            .unwrap()
+    }
+
+    fn sent(creates: bool, lock: HeaderMap, request: HttpRequest) -> HeaderMap {
+        let seen = Sent::default();
+        let all = Arc::clone(&seen.0);
+        let signer = Signer::new("r");
+        signer.set(
+            &(Arc::new(StaticCredentialProvider::new(AwsCredential {
+                key_id: "id".to_owned(),
+                secret_key: "hidden".to_owned(),
+                token: None,
+            })) as AwsCredentialProvider),
+        );
+        assert!(!format!("{signer:?}").contains("hidden"));
+        let connector = Connector {
+            client: HttpClient::new(seen),
+            creates,
+            lock,
+            signer,
+        };
+        let client = connector.connect(&ClientOptions::new()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(client.execute(request)).unwrap();
+        let mut all = all.lock().unwrap();
+        all.pop().unwrap()
+    }
+
+    fn now() -> String {
+        Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string()
+    }
+
+    #[test]
+    fn a_request_that_is_repeated_late_is_signed_again_with_its_digest() {
+        let fresh = request(Method::PUT, "?partNumber=1&uploadId=u", &now());
+        let headers = sent(false, HeaderMap::new(), fresh);
+        assert_eq!(headers["authorization"], "the first");
+        let late = request(Method::PUT, "?partNumber=1&uploadId=u", "20261122T030405Z");
+        let headers = sent(false, HeaderMap::new(), late);
+        assert_ne!(headers["authorization"], "the first");
+        assert_ne!(headers[DATE], "20261122T030405Z");
+        assert_eq!(headers[CONTENT_DIGEST], "0f".repeat(32));
+    }
+
+    #[test]
+    fn what_begins_an_object_is_locked_and_signed_and_nothing_else() {
+        let lock = || headers(vec![("x-amz-object-lock-mode", "GOVERNANCE".to_owned())]);
+        for (method, query, is_locked) in [
+            (Method::POST, "?uploads=", true),
+            (Method::PUT, "", true),
+            (Method::PUT, "?partNumber=1&uploadId=u", false),
+            (Method::POST, "?uploadId=u", false),
+            (Method::GET, "", false),
+        ] {
+            let headers = sent(false, lock(), request(method.clone(), query, &now()));
+            let has = headers.contains_key("x-amz-object-lock-mode");
+            assert_eq!(has, is_locked, "{method} {query}");
+            let authorization = headers["authorization"].to_str().unwrap();
+            let is_signed = authorization.contains("x-amz-object-lock-mode");
+            assert_eq!(is_signed, is_locked, "{method} {query}");
+        }
+    }
+
+    #[test]
+    fn only_a_completion_that_must_not_overwrite_has_the_condition() {
+        for (creates, query) in [
+            (true, "?uploadId=u"),
+            (true, "?uploads="),
+            (false, "?uploadId=u"),
+        ] {
+            let headers = sent(
+                creates,
+                HeaderMap::new(),
+                request(Method::POST, query, &now()),
+            );
+            let expected = creates && query == "?uploadId=u";
+            assert_eq!(headers.contains_key(IF_NONE_MATCH), expected, "{query}");
+        }
+    }
+}
