@@ -1,4 +1,4 @@
-//! The drivers of other programs that the server is tested with: installed by their package managers below
+//! Programs of others that Windlass is tested with, drivers and an object store: installed by their package managers below
 //! `target/clients`, once for each version.
 
 use std::fs;
@@ -14,6 +14,8 @@ const PYARROW: &str = "pyarrow==26.0.1";
 const TEDIOUS: &str = "tedious@19.2.2";
 const JDBC: &str = "mssql-jdbc-13.6.2.jre11.jar";
 const JDBC_ARTIFACT: &str = "com.microsoft.sqlserver:mssql-jdbc:13.6.2.jre11";
+/// A store of the S3 kind.
+const VERSITYGW: &str = "github.com/versity/versitygw/cmd/versitygw@v1.8.0";
 const GO_SOURCE: &str = "crates/cli/tests/clients/go";
 const RUST_SOURCE: &str = "crates/cli/tests/clients/tiberius";
 
@@ -35,12 +37,13 @@ pub(crate) fn install() {
         source(format!("{RUST_SOURCE}/src/main.rs")),
     );
     let python_packages = [PYMSSQL, MSSQL_PYTHON, PYARROW].join(" ");
-    let steps: [(&str, &str, Install); 5] = [
+    let steps: [(&str, &str, Install); 6] = [
         ("python", &python_packages, python),
         ("node", TEDIOUS, node),
         ("java", JDBC, java),
         ("go", &go_source, go),
         ("rust", &rust_source, rust),
+        ("versitygw", VERSITYGW, versitygw),
     ];
     for (name, version, install) in steps {
         let mark = folder.join(format!("{name}.installed"));
@@ -52,7 +55,7 @@ pub(crate) fn install() {
             fs::write(&mark, version).map_err(|error| format!("{}: {error}", mark.display()))
         });
         if let Err(error) = outcome {
-            println!("== the {name} drivers could not be installed: {error}");
+            println!("== {name} could not be installed: {error}");
         }
     }
 }
@@ -102,6 +105,13 @@ fn go() -> Result<(), String> {
         ])
         .current_dir(GO_SOURCE);
     run::execute("driver for Go", &mut build)
+}
+
+fn versitygw() -> Result<(), String> {
+    let folder = std::path::absolute("target/clients").map_err(|error| error.to_string())?;
+    let mut install = Command::new("go");
+    install.args(["install", VERSITYGW]).env("GOBIN", folder);
+    run::execute("versitygw", &mut install)
 }
 
 /// A project of its own, because a development dependency would be in Windlass' own lock file.

@@ -56,6 +56,7 @@ mod moments;
 mod newest;
 mod object_faults;
 mod object_folders;
+mod object_gateway;
 mod object_locks;
 mod object_writers;
 mod objects;
