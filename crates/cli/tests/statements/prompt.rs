@@ -115,6 +115,8 @@ fn text_that_is_pending_at_ctrl_d_is_not_dropped_in_silence() {
     terminal.wait_for("2> ");
     terminal.press("GO\r");
     terminal.wait_for("(400 rows affected)");
+    // Before the prompt is there, the terminal itself would take Ctrl-D.
+    terminal.wait_for("1> ");
     type_batch(&mut terminal, &["DROP TABLE t"]);
     terminal.press("\x04");
     terminal.wait_for("has not been run");
@@ -136,6 +138,7 @@ fn lines_are_edited_and_remembered_but_never_secrets() {
     type_batch(&mut terminal, &["PRINT 'onex'"]);
     terminal.press("GO\r");
     terminal.wait_for("onex\r\n");
+    terminal.wait_for("1> ");
     type_batch(&mut terminal, &["PRINT 'by", "PASSWORD", "hunter2'", "GO"]);
     terminal.press(":quit\r");
     assert!(terminal.end().0.success());
