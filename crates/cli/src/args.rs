@@ -186,7 +186,7 @@ pub(crate) struct BackupArguments {
     pub(crate) database: Option<String>,
     #[command(flatten)]
     pub(crate) many: ManyArguments,
-    /// Backup file, or s3://host:port/bucket/key; repeat for a striped backup. NUL discards the data
+    /// Backup file, or the URL of an object (s3://host:port/bucket/key); repeat for a striped backup. NUL discards the data
     #[arg(long, required_unless_present_any = ["no_write", "no_compress_write"], value_name = "FILE")]
     pub(crate) to: Vec<String>,
     #[command(flatten)]
@@ -208,7 +208,7 @@ pub(crate) struct BackupArguments {
     pub(crate) differential: bool,
     #[command(flatten)]
     pub(crate) of_log: LogArguments,
-    /// Media of the full backup that is the differential base: files or s3:// URLs
+    /// Media of the full backup that is the differential base: files or URLs of objects
     #[arg(long, value_name = "FILE", requires = "differential")]
     pub(crate) base: Vec<String>,
     /// Make the differential even if the media of its full backup are missing
@@ -282,7 +282,7 @@ restored; the next restore to the same target then applies the newest differenti
 #[derive(Debug, Args)]
 #[command(after_help = RESTORE_NOTES)]
 pub(crate) struct RestoreArguments {
-    /// Backup files, folders of them or s3:// URLs, all stripes in any order; omit to finish a sequence of --no-recovery
+    /// Backup files, folders of them or URLs of objects, all stripes in any order; omit to finish a sequence of --no-recovery
     /// restores
     pub(crate) media: Vec<String>,
     /// Target file
@@ -349,7 +349,7 @@ pub(crate) struct RestoreArguments {
 /// `windlass verify`
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArguments {
-    /// Backup files or s3:// URLs, all stripes in any order
+    /// Backup files or URLs of objects, all stripes in any order
     #[arg(required = true)]
     pub(crate) media: Vec<String>,
     /// Position of the backup set to verify [default: all]

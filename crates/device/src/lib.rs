@@ -38,8 +38,9 @@ pub use error::{Error, Operation, system_text};
 pub use folder::DeviceFolder;
 pub use naming::{STAGING_SUFFIX, staging_path};
 pub use object::{
-    Access, KeyError, ListedObject, LockMode, Locked, ObjectLock, ObjectSettings, ObjectUrl,
-    PARTS_MAX, PIECE_BYTES, PartChecksum, UnfinishedUpload, UrlError, post_json,
+    AZURE_SIGNATURE, Access, GOOGLE_ACCOUNT, KeyError, ListedObject, LockMode, Locked,
+    MANAGED_IDENTITY, ObjectLock, ObjectSettings, ObjectUrl, PARTS_MAX, PIECE_BYTES, PartChecksum,
+    S3_KEY, StoreKind, UnfinishedUpload, UrlError, post_json,
 };
 
 /// Where a writer starts.

@@ -1,4 +1,4 @@
-//! Programs of others that Windlass is tested with, drivers and an object store: installed by their package managers below
+//! Programs of others that Windlass is tested with, drivers and object stores: installed by their package managers below
 //! `target/clients`, once for each version.
 
 use std::fs;
@@ -14,6 +14,8 @@ const PYARROW: &str = "pyarrow==26.0.1";
 const TEDIOUS: &str = "tedious@19.2.2";
 const JDBC: &str = "mssql-jdbc-13.6.2.jre11.jar";
 const JDBC_ARTIFACT: &str = "com.microsoft.sqlserver:mssql-jdbc:13.6.2.jre11";
+/// A store of Azure's kind.
+const AZURITE: &str = "azurite@3.35.0";
 /// A store of the S3 kind.
 const VERSITYGW: &str = "github.com/versity/versitygw/cmd/versitygw@v1.8.0";
 const GO_SOURCE: &str = "crates/cli/tests/clients/go";
@@ -37,13 +39,14 @@ pub(crate) fn install() {
         source(format!("{RUST_SOURCE}/src/main.rs")),
     );
     let python_packages = [PYMSSQL, MSSQL_PYTHON, PYARROW].join(" ");
-    let steps: [(&str, &str, Install); 6] = [
+    let steps: [(&str, &str, Install); 7] = [
         ("python", &python_packages, python),
         ("node", TEDIOUS, node),
         ("java", JDBC, java),
         ("go", &go_source, go),
         ("rust", &rust_source, rust),
         ("versitygw", VERSITYGW, versitygw),
+        ("azurite", AZURITE, azurite),
     ];
     for (name, version, install) in steps {
         let mark = folder.join(format!("{name}.installed"));
@@ -71,15 +74,16 @@ fn python() -> Result<(), String> {
 }
 
 fn node() -> Result<(), String> {
-    let arguments = [
-        "install",
-        "--silent",
-        "--no-save",
-        "--prefix",
-        "target/clients/node",
-        TEDIOUS,
-    ];
-    run::step("driver for Node.js", "npm", &arguments)
+    npm("driver for Node.js", "target/clients/node", TEDIOUS)
+}
+
+fn azurite() -> Result<(), String> {
+    npm("Azurite", "target/clients/azurite", AZURITE)
+}
+
+fn npm(step: &str, folder: &str, package: &str) -> Result<(), String> {
+    let arguments = ["install", "--silent", "--no-save", "--prefix"];
+    run::step(step, "npm", &[&arguments[..], &[folder, package]].concat())
 }
 
 fn java() -> Result<(), String> {

@@ -12,7 +12,7 @@ pub(crate) struct TuningArguments {
     /// Number of transfers in flight
     #[arg(long, value_name = "N")]
     pub(crate) buffer_count: Option<u32>,
-    /// Bytes per transfer: a multiple of 64K up to 4M; for s3:// URLs, bytes per part: 5M to 20M
+    /// Bytes per transfer: a multiple of 64K up to 4M; for URLs of objects, bytes per part: 5M to 20M
     #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     pub(crate) max_transfer_size: Option<i64>,
     /// Threads that compress and check; auto uses as many as have work, at most one per core

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use windlass_base::message::table;
-use windlass_instance::operation::{CredentialOptions, S3_IDENTITY};
+use windlass_device::{
+    AZURE_SIGNATURE, GOOGLE_ACCOUNT, MANAGED_IDENTITY, ObjectUrl, S3_KEY, StoreKind,
+};
+use windlass_instance::operation::CredentialOptions;
 use zeroize::Zeroizing;
 
 use super::texts;
@@ -17,9 +20,13 @@ use crate::output::{Console, Layout};
 const KEY_BYTES_MAX: u64 = 4096;
 
 const NOTES: &str = "\
-A credential is named by the URL that it is for: s3://host:port/bucket or a folder in it. Of several, the longest that a
-URL begins with is used; without one, the key in the environment (AWS_ACCESS_KEY_ID). T-SQL has the same: CREATE, ALTER and
-DROP CREDENTIAL, sys.credentials.";
+A credential is named by the URL that it is for: s3://host:port/bucket, https://ACCOUNT.blob.core.windows.net/container,
+gs://bucket, or a folder in it. Of several, the longest that a URL begins with is used; without one, the key in the environment
+(AWS_ACCESS_KEY_ID, AZURE_STORAGE_KEY, GOOGLE_APPLICATION_CREDENTIALS). T-SQL has the same: CREATE, ALTER and DROP CREDENTIAL,
+sys.credentials.
+
+What the file of a key has: for s3:// 'key id:secret key'; for Azure the key of the account or a shared access signature
+('sv=...&sig=...'); for gs:// the JSON file of a service account's key.";
 
 /// `windlass credential`
 #[derive(Debug, Args)]
@@ -35,9 +42,16 @@ enum CredentialCommand {
     Set {
         /// The URL that the key is for
         name: String,
-        /// File with 'key id:secret key', which no other user may read; - for standard input
-        #[arg(long, value_name = "FILE")]
-        key_file: PathBuf,
+        /// File with the key, which no other user may read; - for standard input
+        #[arg(
+            long,
+            value_name = "FILE",
+            required_unless_present = "managed_identity"
+        )]
+        key_file: Option<PathBuf>,
+        /// Ask the machine, container or pod for keys: its role or identity decides what they may do
+        #[arg(long, conflicts_with = "key_file")]
+        managed_identity: bool,
     },
     /// List the credentials
     List,
@@ -63,21 +77,23 @@ pub(super) fn run(arguments: &CredentialArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     match &arguments.command {
-        CredentialCommand::Set { name, key_file } => {
-            let key = match key(key_file) {
-                Ok(key) => key,
-                Err(error) => {
-                    console.message(table::cannot_open_file(key_file.display(), error));
+        CredentialCommand::Set { name, key_file, .. } => {
+            let key = match key_file.as_deref().map(|file| (file, key(file))) {
+                None => None,
+                Some((_, Ok(key))) => Some(key),
+                Some((file, Err(error))) => {
+                    console.message(table::cannot_open_file(file.display(), error));
                     return Outcome::Failed;
                 }
             };
             let Some(known) = reported(session.credentials(), &mut console) else {
                 return Outcome::Failed;
             };
+            let secret = key.as_deref().map(|key| key.trim());
             let options = CredentialOptions {
                 name,
-                identity: S3_IDENTITY,
-                secret: Some(key.trim()),
+                identity: &identity(name, secret),
+                secret,
                 is_change: known.iter().any(|known| known.eq_ignore_ascii_case(name)),
             };
             ended(session.set_credential(&options), &mut console)
@@ -91,6 +107,25 @@ pub(super) fn run(arguments: &CredentialArguments, common: &Common) -> Outcome {
             Outcome::Succeeded
         }
         CredentialCommand::Drop { name } => ended(session.drop_credential(name), &mut console),
+    }
+}
+
+/// What the key for a URL is, in SQL Server's words.
+fn identity(name: &str, secret: Option<&str>) -> String {
+    let Some(secret) = secret else {
+        return MANAGED_IDENTITY.to_owned();
+    };
+    // What is behind the container does not matter.
+    let url = ObjectUrl::parse_any(&format!("{}/bucket/", name.trim_end_matches('/')));
+    let (kind, account) = match &url {
+        Ok(url) => (url.kind(), url.account()),
+        Err(_) => (StoreKind::S3, None),
+    };
+    match (kind, account) {
+        (StoreKind::Azure, Some(account)) if !secret.contains("sig=") => account.to_owned(),
+        (StoreKind::Azure, _) => AZURE_SIGNATURE.to_owned(),
+        (StoreKind::Google, _) => GOOGLE_ACCOUNT.to_owned(),
+        (StoreKind::S3, _) => S3_KEY.to_owned(),
     }
 }
 

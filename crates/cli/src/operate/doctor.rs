@@ -57,7 +57,7 @@ URL are aborted too.";
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct DoctorArguments {
-    /// Also list the unfinished uploads below this s3:// URL; can be repeated
+    /// Also list the unfinished uploads below this URL; can be repeated
     #[arg(long, value_name = "URL")]
     uploads: Vec<String>,
     /// Abort those that are old enough

@@ -153,7 +153,7 @@ not read again.";
 #[derive(Debug, Args)]
 #[command(after_help = EXPIRE_NOTES)]
 pub(crate) struct ExpireArguments {
-    /// Folders with backups, whose subfolders are not searched, or s3:// URLs, below which everything is
+    /// Folders with backups, whose subfolders are not searched, or URLs of objects, below which everything is
     #[arg(required = true, value_name = "FOLDER|URL")]
     pub(crate) folders: Vec<String>,
     /// Delete only backups of this database

@@ -177,7 +177,7 @@ fn what_the_store_refuses_is_said_in_its_words_and_with_what_to_do() {
     for (faulty, says) in [
         (
             fault("HEAD", "", 1, Action::Refuse(403, "AccessDenied")),
-            "403 Forbidden; check the key, its rights",
+            "403 Forbidden; check the key (",
         ),
         (
             fault(

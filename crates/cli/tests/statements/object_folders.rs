@@ -166,7 +166,7 @@ fn media_in_a_store_are_named_as_the_base() {
     let wrong = run(
         &place,
         &server,
-        &[&how[..], &["az://container/x.bak"]].concat(),
+        &[&how[..], &["ftp://container/x.bak"]].concat(),
     );
     refused(&wrong, "s3://");
 }

@@ -1,11 +1,15 @@
-//! An S3 store in memory on a loopback port, with faults on request: as much of the protocol as Windlass uses.
+//! A store in memory on a loopback port, with faults on request: as much of the protocol of S3 as Windlass uses, or of
+//! Google's, which is alike.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 pub(crate) const BUCKET: &str = "backups";
 pub(crate) const KEY_ID: &str = "test-key-id";
@@ -61,6 +65,9 @@ struct Object {
     tag: String,
     write_id: Option<String>,
     lock: Lock,
+    /// Google's number of it.
+    generation: u64,
+    made: SystemTime,
 }
 
 /// The headers of a lock.
@@ -85,6 +92,8 @@ struct State {
     made: u64,
     /// Takes locks, and says nothing of them.
     forgets_locks: bool,
+    /// Speaks Google's protocol.
+    is_google: bool,
 }
 
 #[derive(Clone)]
@@ -148,6 +157,13 @@ impl Server {
         server
     }
 
+    /// A store of Google's kind.
+    pub(crate) fn start_google() -> Self {
+        let server = Self::start();
+        server.state().is_google = true;
+        server
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -191,6 +207,13 @@ impl Server {
 
     pub(crate) fn fail(&self, fault: Fault) {
         self.state().faults.push(fault);
+    }
+
+    /// Makes an object older.
+    pub(crate) fn age(&self, key: &str, by: Duration) {
+        let mut state = self.state();
+        let object = state.objects.get_mut(&format!("/{BUCKET}/{key}"));
+        object.expect(key).made -= by;
     }
 
     /// The content of an object.
@@ -266,6 +289,9 @@ impl Server {
     /// Serves a request; `Some(false)` if the connection is to be closed, `None` if it was.
     fn serve_one(&self, reader: &mut BufReader<&TcpStream>, mut to: &TcpStream) -> Option<bool> {
         let (mut request, length) = read_head(reader)?;
+        if self.state().is_google {
+            request.path = decoded(&request.path);
+        }
         let target = self.note(&request);
         let action = self.state().fault(&request.method, &target);
         if let Some(Action::CutRequest) = action {
@@ -390,6 +416,8 @@ impl State {
             tag: tag.clone(),
             write_id,
             lock: Lock::new(),
+            generation: self.made,
+            made: SystemTime::now(),
         };
         self.objects.insert(path.to_owned(), object);
         tag
@@ -458,7 +486,10 @@ impl State {
 
     fn answer(&mut self, request: &Request) -> Answer {
         let authorization = request.headers.get("authorization");
-        let is_known = authorization.is_some_and(|given| given.contains(&format!("={KEY_ID}/")));
+        let is_known = authorization.is_some_and(|given| match self.is_google {
+            true => given.starts_with("Bearer ey") && given.matches('.').count() == 2,
+            false => given.contains(&format!("={KEY_ID}/")),
+        });
         if !is_known {
             return Answer::error(403, "InvalidAccessKeyId");
         }
@@ -497,7 +528,9 @@ impl State {
                 };
                 let tag = self.put(&request.path, request.body.clone(), write_id(request));
                 self.set_lock(&request.path, lock);
-                Answer::new(200, "").with("etag", tag)
+                Answer::new(200, "")
+                    .with("etag", tag)
+                    .with("x-goog-generation", self.made.to_string())
             }
             ("DELETE", None) => {
                 self.objects.remove(&request.path);
@@ -507,7 +540,14 @@ impl State {
         }
     }
 
+    /// Whether a condition forbids the object that there is, or that there is none.
     fn must_not_exist(&self, request: &Request) -> bool {
+        if self.is_google {
+            let found = self.objects.get(&request.path);
+            let found = found.map_or(0, |object| object.generation);
+            let wanted = request.headers.get("x-goog-if-generation-match");
+            return wanted.is_some_and(|wanted| *wanted != found.to_string());
+        }
         let condition = request.headers.get("if-none-match");
         condition.is_some_and(|tag| tag == "*") && self.objects.contains_key(&request.path)
     }
@@ -598,9 +638,15 @@ impl State {
             }
             None => Answer::new(200, object.bytes.clone()),
         };
+        let made = Timestamp::try_from(object.made).expect("a time");
+        let made = made.to_zoned(TimeZone::UTC);
         let answer = answer
             .with("etag", object.tag.clone())
-            .with("last-modified", "Mon, 23 Nov 2026 03:00:00 GMT");
+            .with("x-goog-generation", object.generation.to_string())
+            .with(
+                "last-modified",
+                made.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string(),
+            );
         let answer = object.lock.iter().fold(answer, |answer, (name, value)| {
             let names = LOCK_NAMES.into_iter();
             let name = names.into_iter().find(|known| known == name);
@@ -610,6 +656,7 @@ impl State {
             }
         });
         match &object.write_id {
+            Some(id) if self.is_google => answer.with("x-goog-meta-windlass-write-id", id.clone()),
             Some(id) => answer.with("x-amz-meta-windlass-write-id", id.clone()),
             None => answer,
         }
@@ -641,11 +688,14 @@ impl State {
         };
         let number = request.query["partNumber"].parse().expect("a number");
         upload.parts.insert(number, request.body.clone());
-        Answer::new(200, "").with("etag", format!("\"part-{number}\""))
+        Answer::new(200, "")
+            .with("etag", format!("\"part-{number}\""))
+            .with("x-goog-generation", "1")
     }
 
     fn complete(&mut self, request: &Request, id: &str) -> Answer {
-        if self.must_not_exist(request) {
+        // Google's has no conditions here.
+        if !self.is_google && self.must_not_exist(request) {
             return Answer::error(412, "PreconditionFailed");
         }
         let Some(upload) = self.uploads.remove(id) else {
@@ -667,7 +717,7 @@ impl State {
         let text = format!(
             "<CompleteMultipartUploadResult><ETag>{tag}</ETag></CompleteMultipartUploadResult>"
         );
-        Answer::new(200, text)
+        Answer::new(200, text).with("x-goog-generation", self.made.to_string())
     }
 }
 
@@ -687,5 +737,10 @@ fn decoded(text: &str) -> String {
 }
 
 fn write_id(request: &Request) -> Option<String> {
-    request.headers.get("x-amz-meta-windlass-write-id").cloned()
+    let names = [
+        "x-amz-meta-windlass-write-id",
+        "x-goog-meta-windlass-write-id",
+    ];
+    let mut ids = names.iter().filter_map(|name| request.headers.get(*name));
+    ids.next().cloned()
 }

@@ -8,14 +8,40 @@ use object_store::Error;
 const ADVICE: &[(&str, &str)] = &[
     (
         "AccessDenied",
-        "the key needs the rights GetObject, PutObject and AbortMultipartUpload on it, and ListBucket on its bucket",
+        "the key needs the rights GetObject, PutObject and AbortMultipartUpload on it, and ListBucket on its bucket; of \
+         Google's, those of the role Storage Object Admin",
+    ),
+    (
+        "AuthenticationFailed",
+        "check the account key, or the shared access signature and when it ends, and the clock of this machine",
+    ),
+    (
+        "AuthorizationFailure",
+        "the account does not let this machine in, or the signature does not allow that",
     ),
     (
         "AuthorizationHeaderMalformed",
         "name the region in AWS_REGION, or in the host",
     ),
+    (
+        "AuthorizationPermissionMismatch",
+        "the signature or identity needs the rights read, create, write, delete and list; an identity has them by the \
+         role Storage Blob Data Contributor",
+    ),
+    (
+        "BlobImmutableDueToPolicy",
+        "a policy of the container keeps it; wait until that ends",
+    ),
+    (
+        "ContainerNotFound",
+        "create the container, or correct its name",
+    ),
     ("ExpiredToken", "renew AWS_SESSION_TOKEN with its key"),
     ("InvalidAccessKeyId", "check AWS_ACCESS_KEY_ID"),
+    (
+        "InvalidBlockList",
+        "another backup has written this name meanwhile; name another one",
+    ),
     ("NoSuchBucket", "create the bucket, or correct its name"),
     (
         "PermanentRedirect",
@@ -24,6 +50,10 @@ const ADVICE: &[(&str, &str)] = &[
     (
         "RequestTimeTooSkewed",
         "set the clock of this machine, which differs from the store's by more than 15 minutes",
+    ),
+    (
+        "ServerBusy",
+        "the store is asked too much; try again later, or use fewer stripes",
     ),
     ("SignatureDoesNotMatch", "check AWS_SECRET_ACCESS_KEY"),
     (
@@ -40,12 +70,13 @@ const STATUS_ADVICE: &[(&str, &str)] = &[
     ),
     (
         "400",
-        "check the region (AWS_REGION) and, if the key is temporary, AWS_SESSION_TOKEN",
+        "check the key; of S3, the region (AWS_REGION) and, if the key is temporary, AWS_SESSION_TOKEN",
     ),
     ("401", "check the key"),
     (
         "403",
-        "check the key, its rights (GetObject, PutObject; ListBucket, or what is missing cannot be told from what is forbidden) and the clock of this machine",
+        "check the key (a temporary key or signature: whether it has ended), its rights (GetObject, PutObject; ListBucket, or what is \
+         missing cannot be told from what is forbidden; of others: read, write and list) and the clock of this machine",
     ),
     ("501", "the store does not implement what is asked of it"),
 ];
@@ -99,7 +130,7 @@ fn answered(whole: &str, status: &str) -> String {
     if let Some(message) = element(whole, "Message") {
         text = format!("{text}: {}", message.trim_end_matches('.'));
     }
-    if let Some(request) = element(whole, "RequestId") {
+    if let Some(request) = element(whole, "RequestId").or_else(|| request_of_azure(whole)) {
         text = format!("{text} (request {request})");
     }
     let number = status.split(' ').next().unwrap_or_default();
@@ -135,8 +166,18 @@ fn element<'a>(whole: &'a str, name: &str) -> Option<&'a str> {
     const LENGTH_MAX: usize = 300;
     let (_, rest) = whole.split_once(&format!("<{name}>"))?;
     let (content, _) = rest.split_once(&format!("</{name}>"))?;
+    // Azure's has more lines: the number of the request, and the time.
+    let content = content.lines().next()?.trim_end();
     let is_text = !content.is_empty() && !content.chars().any(char::is_control);
     (is_text && content.len() <= LENGTH_MAX).then_some(content)
+}
+
+/// `RequestId:...` on a line of its own in the message.
+fn request_of_azure(whole: &str) -> Option<&str> {
+    let (_, rest) = whole.split_once("\nRequestId:")?;
+    let request = rest.lines().next()?.trim_end();
+    let letters = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    (!request.is_empty() && request.len() <= 64 && request.chars().all(letters)).then_some(request)
 }
 
 fn retries(whole: &str) -> Option<&str> {

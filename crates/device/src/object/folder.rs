@@ -11,7 +11,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore as _};
 
 use super::store::runtime;
-use super::{Found, ObjectAddress, failure};
+use super::{Found, ObjectAddress, claim, failure};
 
 /// An object in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,9 @@ impl ObjectAddress {
         runtime()?.block_on(async {
             while let Some(found) = listing.next().await {
                 let found = found.map_err(|error| failure::reported(&error))?;
+                if found.location.as_ref().ends_with(claim::SUFFIX) {
+                    continue;
+                }
                 if !each(found) {
                     break;
                 }

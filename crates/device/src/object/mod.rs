@@ -1,17 +1,24 @@
-//! Objects of S3 and compatible stores as devices.
+//! Objects of stores as devices: S3 and compatible, Azure, Google.
 //!
 //! One object holds one media family. It is written by multipart upload (or by one request, if it is small) and
 //! is visible only when the upload is completed, which is the device's commit; so it cannot be appended to.
 //! Everything asynchronous is in here: the rest of the product waits for it on its own threads.
 
 mod access;
+mod azure;
+mod claim;
 mod failure;
 mod folder;
+mod google;
 mod lock;
+mod part;
+mod profile;
 mod read;
+mod s3;
 mod service;
 mod settings;
 mod signed;
+mod signer;
 mod store;
 mod uploads;
 mod url;
@@ -23,9 +30,11 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use object_store::path::Path;
-use object_store::{ObjectStore as _, ObjectStoreExt as _};
+use object_store::{ObjectStore, ObjectStoreExt as _};
 
-pub use self::access::{Access, KeyError};
+pub use self::access::{
+    AZURE_SIGNATURE, Access, GOOGLE_ACCOUNT, KeyError, MANAGED_IDENTITY, S3_KEY,
+};
 pub use self::folder::ListedObject;
 pub use self::lock::Locked;
 pub(crate) use self::read::ObjectReader;
@@ -33,7 +42,7 @@ pub use self::read::PIECE_BYTES;
 pub use self::settings::{LockMode, ObjectLock, ObjectSettings, PartChecksum};
 use self::store::Stores;
 pub use self::uploads::UnfinishedUpload;
-pub use self::url::{ObjectUrl, UrlError};
+pub use self::url::{ObjectUrl, StoreKind, UrlError};
 pub use self::webhook::post_json;
 pub(crate) use self::write::ObjectWriter;
 pub use self::write::PARTS_MAX;
@@ -70,8 +79,15 @@ impl ObjectAddress {
             return Ok(stores);
         }
         let access = self.access.as_ref().ok_or_else(|| {
-            let reason = "there is no key for this URL: make one with CREATE CREDENTIAL or windlass credential, or \
-                          set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment";
+            let variables = match self.url.kind() {
+                StoreKind::S3 => "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+                StoreKind::Azure => "AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY (or AZURE_STORAGE_SAS_TOKEN)",
+                StoreKind::Google => "GOOGLE_APPLICATION_CREDENTIALS",
+            };
+            let reason = format!(
+                "there is no key for this URL: make one with CREATE CREDENTIAL or windlass credential, or set {variables} \
+                 in the environment"
+            );
             io::Error::new(io::ErrorKind::PermissionDenied, reason)
         })?;
         let made = Stores::new(&self.url, access, &self.settings)?;
@@ -89,7 +105,7 @@ impl ObjectAddress {
             return Ok(None);
         }
         let stores = self.stores()?;
-        found(&self.key()?, &stores.hasty)
+        found(&self.key()?, &*stores.hasty, self.url.kind())
     }
 
     /// Whether its key may write it and nothing else.
@@ -113,6 +129,10 @@ impl ObjectAddress {
     /// Deletes the object.
     pub(crate) fn delete(&self) -> io::Result<()> {
         let stores = self.stores()?;
+        if self.url.kind() == StoreKind::Azure {
+            // `object_store` sends a batch, which signatures for one container are not allowed.
+            return signed::delete(stores, &self.url.key);
+        }
         let deleted = store::runtime()?.block_on(stores.hasty.delete(&self.key()?));
         deleted.map_err(|error| failure::reported(&error))
     }
@@ -151,7 +171,7 @@ impl Found {
 }
 
 /// Looks for the object with the given patience.
-fn found(key: &Path, store: &object_store::aws::AmazonS3) -> io::Result<Option<Found>> {
+fn found(key: &Path, store: &dyn ObjectStore, kind: StoreKind) -> io::Result<Option<Found>> {
     let options = object_store::GetOptions::new().with_head(true);
     let asked = store::runtime()?.block_on(store.get_opts(key, options));
     match asked {
@@ -160,7 +180,7 @@ fn found(key: &Path, store: &object_store::aws::AmazonS3) -> io::Result<Option<F
             tag: answer.meta.e_tag.clone(),
             write_id: answer
                 .attributes
-                .get(&write::write_id_attribute())
+                .get(&write::write_id_attribute(kind))
                 .map(|id| id.to_string()),
         })),
         Err(object_store::Error::NotFound { .. }) => Ok(None),

@@ -6,10 +6,10 @@
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
-use object_store::{GetOptions, GetRange, ObjectStore as _};
+use object_store::{GetOptions, GetRange};
 use tokio::task::JoinHandle;
 
 use super::store::runtime;
@@ -102,7 +102,7 @@ impl ObjectReader {
     /// Starts reading a range of the object that was opened.
     fn request(&self, range: Range<u64>) -> io::Result<JoinHandle<object_store::Result<Bytes>>> {
         let stores = self.address.stores()?;
-        let (store, key) = (stores.patient.clone(), self.address.key()?);
+        let (store, key) = (Arc::clone(&stores.patient), self.address.key()?);
         let options = GetOptions::new()
             .with_range(Some(GetRange::Bounded(range)))
             .with_if_match(self.found.tag.clone());

@@ -1,85 +1,42 @@
-//! What is done to requests on their way to a store of the S3 kind, that `object_store` has no words for.
+//! What is done to requests on their way to a store, that `object_store` has no words for.
 //!
 //! | what | why |
 //! |---|---|
 //! | a condition on the completion of an upload | it must not overwrite |
 //! | the lock of an object, with the request that begins it | retention and legal hold |
 //! | another signature, if the first is a minute old | a repeated request carries its first one, which a store takes for some minutes only; and a temporary key may have been renewed since |
+//! | requests for keys of the machine go without TLS | so do the services of clouds that answer them, on addresses of this machine or its link |
 
-use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use http::Method;
 use http::header::{HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH};
+use http::uri::Scheme;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use object_store::aws::{AwsAuthorizer, AwsCredentialProvider};
 use object_store::client::{
-    ClientOptions, HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
-    HttpService,
+    ClientOptions, HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService,
 };
+
+use super::signer::Signer;
+use super::url::StoreKind;
 
 /// The age of a signature at which a request is signed again before it is repeated.
 const SIGNATURE_AGE_MAX: Duration = Duration::from_secs(60);
 
 const DATE: &str = "x-amz-date";
-const CONTENT_DIGEST: &str = "x-amz-content-sha256";
-const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
-
-/// Signs requests that were changed or have become old.
-pub(super) struct Signer {
-    region: String,
-    /// Set when the store is made, which needs the connection first.
-    credentials: OnceLock<AwsCredentialProvider>,
-}
-
-/// Without the key.
-impl fmt::Debug for Signer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Signer")
-            .field("region", &self.region)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Signer {
-    pub(super) fn new(region: &str) -> Arc<Self> {
-        Arc::new(Self {
-            region: region.to_owned(),
-            credentials: OnceLock::new(),
-        })
-    }
-
-    pub(super) fn set(&self, credentials: &AwsCredentialProvider) {
-        // All stores of an address have the same.
-        let _set = self.credentials.set(Arc::clone(credentials));
-    }
-
-    /// Signs a request with the key as it is now.
-    pub(super) async fn sign(&self, request: &mut HttpRequest) -> Result<(), HttpError> {
-        let failed = |error: object_store::Error| HttpError::new(HttpErrorKind::Request, error);
-        let Some(credentials) = self.credentials.get() else {
-            return Ok(());
-        };
-        let credential = credentials.get_credential().await.map_err(failed)?;
-        // What was computed from the body is not computed again.
-        let known = request.headers().get(CONTENT_DIGEST);
-        let known = known.and_then(|value| value.to_str().ok());
-        let digest = known.and_then(from_hex);
-        AwsAuthorizer::new(&credential, "s3", &self.region)
-            .with_sign_payload(known != Some(UNSIGNED))
-            .try_authorize(request, digest.as_deref())
-            .map_err(failed)
-    }
-}
 
 /// Hands out the client of the process.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Connector {
+    pub(super) kind: StoreKind,
     pub(super) client: HttpClient,
+    /// For keys of the machine.
+    pub(super) plain_client: HttpClient,
     /// Whether an upload is completed only where there is no object.
     pub(super) creates: bool,
     /// Headers of requests that begin an object.
@@ -89,46 +46,76 @@ pub(super) struct Connector {
 
 impl HttpConnector for Connector {
     fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(Service {
-            client: self.client.clone(),
-            creates: self.creates,
-            lock: self.lock.clone(),
-            signer: Arc::clone(&self.signer),
-        }))
+        Ok(HttpClient::new(Service(self.clone())))
     }
 }
 
 #[derive(Debug)]
-struct Service {
-    client: HttpClient,
-    creates: bool,
-    lock: HeaderMap,
-    signer: Arc<Signer>,
-}
+struct Service(Connector);
 
 #[async_trait]
 impl HttpService for Service {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        if self.creates && completes(&request) {
-            // It need not be signed.
+        let Connector {
+            kind,
+            ref client,
+            ref plain_client,
+            creates,
+            ref lock,
+            ref signer,
+        } = self.0;
+        if !signer.is_for_store(&request) {
+            return match is_of_machine(&request) {
+                true => plain_client.execute(request).await,
+                false => client.execute(request).await,
+            };
+        }
+        let is_condition = creates && completes(kind, &request);
+        if is_condition {
             let headers = request.headers_mut();
             headers.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
         }
-        let is_locked = !self.lock.is_empty() && begins(&request);
+        let is_locked = !lock.is_empty() && begins(&request);
         if is_locked {
-            request.headers_mut().extend(self.lock.clone());
+            request.headers_mut().extend(lock.clone());
         }
-        if is_locked || is_old(request.headers(), Timestamp::now()) {
-            self.signer.sign(&mut request).await?;
+        let signs = match kind {
+            // The condition need not be signed.
+            StoreKind::S3 => is_locked || is_old(request.headers(), Timestamp::now()),
+            StoreKind::Azure => is_condition,
+            StoreKind::Google => true,
+        };
+        if signs {
+            signer.sign(&mut request).await?;
         }
-        self.client.execute(request).await
+        client.execute(request).await
     }
 }
 
+/// Whether it asks this machine, or one that only this link reaches, for a key.
+fn is_of_machine(request: &HttpRequest) -> bool {
+    let uri = request.uri();
+    let host = uri.host().unwrap_or_default();
+    let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+    let is_near = match address {
+        Some(IpAddr::V4(four)) => four.is_loopback() || four.is_link_local(),
+        Some(IpAddr::V6(six)) => six.is_loopback() || six.is_unique_local(),
+        None => matches!(host, "localhost" | "metadata.google.internal" | "metadata"),
+    };
+    uri.scheme() == Some(&Scheme::HTTP) && is_near
+}
+
 /// Whether the request completes an upload.
-fn completes(request: &HttpRequest) -> bool {
+fn completes(kind: StoreKind, request: &HttpRequest) -> bool {
     let query = request.uri().query().unwrap_or_default();
-    request.method() == Method::POST && query.starts_with("uploadId=")
+    match kind {
+        StoreKind::S3 => request.method() == Method::POST && query.starts_with("uploadId="),
+        StoreKind::Azure => {
+            request.method() == Method::PUT && query.split('&').any(|part| part == "comp=blocklist")
+        }
+        // It ignores the condition.
+        StoreKind::Google => false,
+    }
 }
 
 /// Whether the request begins an upload, or puts a whole object.
@@ -154,16 +141,6 @@ fn is_old(headers: &HeaderMap, now: Timestamp) -> bool {
     })
 }
 
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> = text
-        .chars()
-        .map(|digit| digit.to_digit(16).map(|digit| digit as u8))
-        .collect();
-    let digits = digits.filter(|digits| digits.len() == 64)?;
-    let (pairs, _) = digits.as_chunks::<2>();
-    Some(pairs.iter().map(|[high, low]| high << 4 | low).collect())
-}
-
 /// The headers of a lock.
 pub(super) fn headers(values: Vec<(&'static str, String)>) -> HeaderMap {
     let values = values.into_iter().filter_map(|(name, value)| {
@@ -179,10 +156,13 @@ mod tests {
 
     use http::Request;
     use object_store::StaticCredentialProvider;
-    use object_store::aws::AwsCredential;
+    use object_store::aws::{AwsCredential, AwsCredentialProvider};
     use object_store::client::{HttpRequestBody, HttpResponseBody};
 
     use super::*;
+    use crate::object::url::ObjectUrl;
+
+    const DIGEST: &str = "x-amz-content-sha256";
 
     /// Keeps the headers that it is sent.
     #[derive(Debug, Default)]
@@ -204,7 +184,7 @@ mod tests {
             .uri(format!("https://store/b/k{query}"))
             .header(DATE, date)
             .header("authorization", "the first")
-            .header(CONTENT_DIGEST, "0f".repeat(32))
+            .header(DIGEST, "0f".repeat(32))
             .body(HttpRequestBody::empty())
             .unwrap()
     }
@@ -212,8 +192,9 @@ mod tests {
     fn sent(creates: bool, lock: HeaderMap, request: HttpRequest) -> HeaderMap {
         let seen = Sent::default();
         let all = Arc::clone(&seen.0);
-        let signer = Signer::new("r");
-        signer.set(
+        let url = ObjectUrl::parse_any("s3://store:1/bucket/").unwrap();
+        let signer = Signer::new(&url, "r", "https://store");
+        signer.set_s3(
             &(Arc::new(StaticCredentialProvider::new(AwsCredential {
                 key_id: "id".to_owned(),
                 secret_key: "hidden".to_owned(),
@@ -222,6 +203,8 @@ mod tests {
         );
         assert!(!format!("{signer:?}").contains("hidden"));
         let connector = Connector {
+            kind: StoreKind::S3,
+            plain_client: HttpClient::new(Sent::default()),
             client: HttpClient::new(seen),
             creates,
             lock,
@@ -247,7 +230,7 @@ mod tests {
         let headers = sent(false, HeaderMap::new(), late);
         assert_ne!(headers["authorization"], "the first");
         assert_ne!(headers[DATE], "20261122T030405Z");
-        assert_eq!(headers[CONTENT_DIGEST], "0f".repeat(32));
+        assert_eq!(headers[DIGEST], "0f".repeat(32));
     }
 
     #[test]

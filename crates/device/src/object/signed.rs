@@ -4,11 +4,13 @@ use std::fmt::Write as _;
 use std::io;
 
 use base64ct::{Base64, Encoding as _};
+use http::header::CONTENT_LENGTH;
 use http::request::Builder;
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use object_store::client::{HttpRequest, HttpRequestBody};
 
+use super::failure;
 use super::store::{Stores, runtime};
 
 /// Most bytes of an answer: a page of a list has 1,000 entries.
@@ -37,6 +39,15 @@ pub(super) fn put(stores: &Stores, what: &str, document: String) -> io::Result<A
     runtime()?.block_on(asked(stores, request, what, document.into()))
 }
 
+/// Deletes an object.
+pub(super) fn delete(stores: &Stores, key: &str) -> io::Result<()> {
+    let answer = ask(stores, Method::DELETE, &format!("/{}", coded_path(key)))?;
+    match answer.status.is_success() || answer.status == StatusCode::NOT_FOUND {
+        true => Ok(()),
+        false => Err(failure::refused(answer.status, &answer.text)),
+    }
+}
+
 async fn asked(
     stores: &Stores,
     request: Builder,
@@ -50,6 +61,8 @@ async fn asked(
         })
         .body(body)
         .map_err(io::Error::other)?;
+    let length = request.body().content_length();
+    request.headers_mut().insert(CONTENT_LENGTH, length.into());
     let signed = stores.signer.sign(&mut request).await;
     signed.map_err(io::Error::other)?;
     let answer = stores.client.execute(request).await;

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use http::header::HeaderMap;
 use jiff::Timestamp;
-use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::client::HttpClient;
-use object_store::{BackoffConfig, ClientOptions, RetryConfig};
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use tokio::runtime::Runtime;
 
 use super::access::Access;
-use super::service::{Connector, Signer};
+use super::service::Connector;
 use super::settings::ObjectSettings;
-use super::url::ObjectUrl;
+use super::signer::Signer;
+use super::url::{ObjectUrl, StoreKind};
+use super::{azure, google, s3};
 
 /// Threads for the requests of a process: they sign, encrypt and wait.
 const THREADS: usize = 2;
@@ -36,11 +37,11 @@ const HASTY_RETRY_TIMEOUT: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(super) struct Stores {
     /// For questions before a run: gives up soon.
-    pub(super) hasty: AmazonS3,
+    pub(super) hasty: Arc<dyn ObjectStore>,
     /// For everything else: patient.
-    pub(super) patient: AmazonS3,
-    /// As `patient`, but completes an upload only where there is no object.
-    pub(super) creating: AmazonS3,
+    pub(super) patient: Arc<dyn ObjectStore>,
+    /// As `patient`, but completes an upload only where there is no object. Google's cannot; it has claims.
+    pub(super) creating: Arc<dyn ObjectStore>,
     /// For requests that are made and signed here: the client, the URL of the bucket, the key.
     pub(super) client: HttpClient,
     pub(super) bucket: String,
@@ -53,30 +54,44 @@ impl Stores {
         access: &Access,
         settings: &ObjectSettings,
     ) -> io::Result<Self> {
-        let options = ClientOptions::new()
-            .with_timeout_disabled()
-            .with_read_timeout(STALL_TIMEOUT)
-            .with_connect_timeout(CONNECT_TIMEOUT)
-            .with_allow_http(access.is_plain(&url.authority));
+        let denied = |reason| io::Error::new(io::ErrorKind::PermissionDenied, reason);
+        access.check(url).map_err(denied)?;
+        let authority = match url.kind() {
+            // There is one; in its place an emulator.
+            StoreKind::Google => access.plain_authority().unwrap_or(&url.authority),
+            StoreKind::S3 | StoreKind::Azure => &url.authority,
+        };
+        let is_plain = access.is_plain(authority);
         // Connecting registers timers with the runtime.
         let _entered = runtime()?.enter();
-        let failed = |error: object_store::Error| super::failure::reported(&error);
-        let client = shared_client(access.is_plain(&url.authority))?;
-        let signer = Signer::new(region(url, access, settings));
         let lock = (settings.lock.as_ref()).map(|lock| lock.headers(Timestamp::now()));
-        let lock: HeaderMap = lock.unwrap_or_default();
-        let store = |creates, retry| {
-            let connector = Connector {
-                client: client.clone(),
-                creates,
-                lock: lock.clone(),
-                signer: Arc::clone(&signer),
-            };
-            let store = builder(url, access, settings)
-                .with_client_options(options.clone())
-                .with_http_connector(connector)
-                .with_retry(retry);
-            store.build().map_err(failed)
+        let scheme = match is_plain {
+            true => "http",
+            false => "https",
+        };
+        let endpoint = match url.kind() {
+            StoreKind::Google => format!("{scheme}://{authority}"),
+            StoreKind::S3 | StoreKind::Azure => format!("{scheme}://{}", url.endpoint()),
+        };
+        let bucket = match url.kind() == StoreKind::S3 && url.in_host {
+            true => format!("{endpoint}/"),
+            false => format!("{endpoint}/{}", url.bucket),
+        };
+        let signer = Signer::new(url, s3::region(url, access, settings), &endpoint);
+        let kind = Reached {
+            url,
+            access,
+            settings,
+            endpoint: &endpoint,
+            options: ClientOptions::new()
+                .with_timeout_disabled()
+                .with_read_timeout(STALL_TIMEOUT)
+                .with_connect_timeout(CONNECT_TIMEOUT)
+                .with_allow_http(is_plain),
+            client: shared_client(is_plain)?,
+            plain_client: shared_client(true)?,
+            lock: lock.unwrap_or_default(),
+            signer: &signer,
         };
         let patient = RetryConfig {
             backoff: BackoffConfig::default(),
@@ -88,19 +103,47 @@ impl Stores {
             max_retries: 6,
             retry_timeout: HASTY_RETRY_TIMEOUT,
         };
-        let hasty = store(false, hasty)?;
-        signer.set(hasty.credentials());
         Ok(Self {
-            hasty,
-            patient: store(false, patient.clone())?,
-            creating: store(true, patient)?,
-            bucket: match url.in_host {
-                true => format!("{}/", endpoint(url, access)),
-                false => format!("{}/{}", endpoint(url, access), url.bucket),
-            },
+            hasty: kind.store(false, hasty)?,
+            patient: kind.store(false, patient.clone())?,
+            creating: kind.store(true, patient)?,
+            client: kind.client,
+            bucket,
             signer,
-            client,
         })
+    }
+}
+
+/// How a store is reached, whatever its kind.
+pub(super) struct Reached<'a> {
+    pub(super) url: &'a ObjectUrl,
+    pub(super) access: &'a Access,
+    pub(super) settings: &'a ObjectSettings,
+    /// `https://host[:port]`, of Azure with the account
+    pub(super) endpoint: &'a str,
+    pub(super) options: ClientOptions,
+    client: HttpClient,
+    plain_client: HttpClient,
+    lock: HeaderMap,
+    pub(super) signer: &'a Arc<Signer>,
+}
+
+impl Reached<'_> {
+    fn store(&self, creates: bool, retry: RetryConfig) -> io::Result<Arc<dyn ObjectStore>> {
+        let connector = Connector {
+            kind: self.url.kind(),
+            client: self.client.clone(),
+            plain_client: self.plain_client.clone(),
+            creates,
+            lock: self.lock.clone(),
+            signer: Arc::clone(self.signer),
+        };
+        let made = match self.url.kind() {
+            StoreKind::S3 => s3::store(self, connector, retry),
+            StoreKind::Azure => azure::store(self, connector, retry),
+            StoreKind::Google => google::store(self, connector, retry),
+        };
+        made.map_err(|error| super::failure::reported(&error))
     }
 }
 
@@ -133,38 +176,6 @@ fn client(is_plain: bool) -> io::Result<HttpClient> {
         .build()
         .map_err(io::Error::other)?;
     Ok(HttpClient::new(client))
-}
-
-fn endpoint(url: &ObjectUrl, access: &Access) -> String {
-    let scheme = match access.is_plain(&url.authority) {
-        true => "http",
-        false => "https",
-    };
-    format!("{scheme}://{}", url.endpoint())
-}
-
-fn region<'r>(url: &'r ObjectUrl, access: &'r Access, settings: &'r ObjectSettings) -> &'r str {
-    let said = settings.region.as_deref();
-    let region = said.or(url.region()).or(access.region.as_deref());
-    region.unwrap_or("us-east-1")
-}
-
-fn builder(url: &ObjectUrl, access: &Access, settings: &ObjectSettings) -> AmazonS3Builder {
-    let mut builder = AmazonS3Builder::new()
-        .with_endpoint(endpoint(url, access))
-        .with_virtual_hosted_style_request(url.in_host)
-        .with_bucket_name(&url.bucket)
-        .with_region(region(url, access, settings))
-        .with_access_key_id(&access.key_id)
-        .with_secret_access_key(&access.secret)
-        .with_disable_bulk_delete(true);
-    if let Some(checksum) = settings.checksum_sent() {
-        builder = builder.with_checksum_algorithm(checksum);
-    }
-    match &access.session_token {
-        Some(token) => builder.with_token(token),
-        None => builder,
-    }
 }
 
 /// The threads that serve all requests; they never hold up the end of the process.

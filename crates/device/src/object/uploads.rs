@@ -6,11 +6,10 @@
 use std::io;
 
 use http::Method;
-use object_store::multipart::MultipartStore as _;
-use object_store::path::Path;
 
-use super::signed::{ask, coded, elements};
-use super::store::{Stores, runtime};
+use super::signed::{ask, coded, coded_path, elements};
+use super::store::Stores;
+use super::url::StoreKind;
 use super::{ObjectAddress, failure};
 
 /// An upload.
@@ -27,6 +26,10 @@ pub struct UnfinishedUpload {
 impl ObjectAddress {
     /// The unfinished uploads below a folder.
     pub(crate) fn unfinished(&self) -> io::Result<Vec<UnfinishedUpload>> {
+        if self.url.kind() == StoreKind::Azure {
+            let reason = "Azure lists no unfinished uploads; it removes what they left after 7 days by itself";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+        }
         let stores = self.stores()?;
         let mut found = Vec::new();
         let mut marker = String::new();
@@ -69,10 +72,16 @@ impl ObjectAddress {
 
     /// Aborts an upload: its parts are deleted.
     pub(crate) fn abort(&self, upload: &UnfinishedUpload) -> io::Result<()> {
-        let stores = self.stores()?;
-        let key = Path::parse(&upload.key).map_err(io::Error::other)?;
-        let aborted = runtime()?.block_on(stores.hasty.abort_multipart(&key, &upload.id));
-        aborted.map_err(|error| failure::reported(&error))
+        let what = format!(
+            "/{}?uploadId={}",
+            coded_path(&upload.key),
+            coded(&upload.id)
+        );
+        let answer = ask(self.stores()?, Method::DELETE, &what)?;
+        match answer.status.is_success() {
+            true => Ok(()),
+            false => Err(failure::refused(answer.status, &answer.text)),
+        }
     }
 }
 

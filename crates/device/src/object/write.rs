@@ -19,8 +19,11 @@ use object_store::{
 use tokio::task::JoinHandle;
 use windlass_io::PooledBuffer;
 
+use super::claim::Claim;
+use super::part::Part;
 use super::store::{Stores, runtime};
-use super::{ObjectAddress, failure, found};
+use super::url::StoreKind;
+use super::{Found, ObjectAddress, failure, found};
 use crate::error::{Error, Operation};
 use crate::{DeviceWriter, Start, WriteCounters, WriteTuning};
 
@@ -40,27 +43,12 @@ const ABORT_TIMEOUT: Duration = Duration::from_secs(10);
 const BUFFER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Where the id of the run is kept with the object.
-pub(super) fn write_id_attribute() -> Attribute {
-    Attribute::Metadata("windlass-write-id".into())
-}
-
-/// A part on its way; its memory goes back to the writer when the last request for it has ended.
-struct Part {
-    memory: Vec<u8>,
-    back: Sender<Vec<u8>>,
-}
-
-impl AsRef<[u8]> for Part {
-    fn as_ref(&self) -> &[u8] {
-        &self.memory
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        // The writer may be gone.
-        let _sent = self.back.send(std::mem::take(&mut self.memory));
-    }
+pub(super) fn write_id_attribute(kind: StoreKind) -> Attribute {
+    Attribute::Metadata(match kind {
+        // Names of Azure's metadata are identifiers of C#.
+        StoreKind::Azure => "windlass_write_id".into(),
+        StoreKind::S3 | StoreKind::Google => "windlass-write-id".into(),
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +88,7 @@ pub(crate) struct ObjectWriter {
     /// Buffers made, with the one that is gathering.
     buffers: usize,
     upload: Option<Box<dyn MultipartUpload>>,
+    claim: Option<Claim>,
     parts: u32,
     done: (
         Sender<object_store::Result<()>>,
@@ -147,6 +136,7 @@ impl ObjectWriter {
             spare: crossbeam_channel::unbounded(),
             buffers: 1,
             upload: None,
+            claim: None,
             parts: 0,
             done: crossbeam_channel::unbounded(),
             sending: Vec::new(),
@@ -177,7 +167,8 @@ impl ObjectWriter {
     fn attributes(&self) -> Attributes {
         let class = self.address.settings.storage_class.clone();
         let class = class.map(|class| (Attribute::StorageClass, class));
-        let own = (write_id_attribute(), self.write_id.clone());
+        let kind = self.address.url.kind();
+        let own = (write_id_attribute(kind), self.write_id.clone());
         std::iter::once(own).chain(class).collect()
     }
 
@@ -272,6 +263,10 @@ impl ObjectWriter {
     }
 
     fn begin(&mut self) -> Result<Box<dyn MultipartUpload>, Error> {
+        if self.address.url.kind() == StoreKind::Google && self.earlier == Earlier::Excluded {
+            let claim = Claim::take(&self.address, &self.write_id);
+            self.claim = Some(claim.map_err(|error| self.failed(error))?);
+        }
         let options = PutMultipartOptions {
             tags: self.address.settings.tag_set(),
             attributes: self.attributes(),
@@ -292,6 +287,10 @@ impl ObjectWriter {
     /// Lets the object appear.
     fn complete(&mut self) -> Result<(), io::Error> {
         if let Some(mut upload) = self.upload.take() {
+            if self.claim.is_some() && self.look()?.is_some() {
+                self.upload = Some(upload);
+                return Err(taken());
+            }
             let completed = wait(upload.complete());
             if completed.is_err() {
                 // To be aborted, if it was not completed in spite of the answer.
@@ -316,11 +315,19 @@ impl ObjectWriter {
         wait(stores.patient.put_opts(&key, payload, options)).map(drop)
     }
 
+    /// The object that has the name now.
+    fn look(&self) -> io::Result<Option<Found>> {
+        let stores = self.address.stores()?;
+        found(
+            &self.address.key()?,
+            &*stores.patient,
+            self.address.url.kind(),
+        )
+    }
+
     /// Whether the object that has the name now is the one that was written.
     fn is_ours(&self) -> Result<bool, io::Error> {
-        let stores = self.address.stores()?;
-        let now = found(&self.address.key()?, &stores.patient)?;
-        Ok(now.is_some_and(|now| {
+        Ok(self.look()?.is_some_and(|now| {
             now.write_id.as_deref() == Some(&self.write_id) && now.bytes == self.position
         }))
     }
@@ -352,6 +359,9 @@ impl ObjectWriter {
             // What is left is invisible, and removed by the rule for unfinished uploads of the bucket.
             let _aborted = runtime
                 .block_on(async { tokio::time::timeout(ABORT_TIMEOUT, upload.abort()).await });
+        }
+        if let Some(claim) = self.claim.take() {
+            claim.release();
         }
     }
 }
@@ -424,6 +434,9 @@ impl DeviceWriter for ObjectWriter {
             (_, Ok(true)) => {
                 self.state = State::Named;
                 self.upload = None;
+                if let Some(claim) = self.claim.take() {
+                    claim.release();
+                }
                 return self.address.check_lock().map_err(fail);
             }
             (Err(error), _) if error.kind() != io::ErrorKind::AlreadyExists => error,

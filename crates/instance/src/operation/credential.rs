@@ -5,17 +5,15 @@
 //!    message, log or row has it.
 //! 2. A credential whose name is a URL signs no request to anything but what is below that URL.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use windlass_base::message::table;
 use windlass_catalog::CredentialRecord;
-use windlass_device::{Access, ObjectUrl};
+use windlass_device::{Access, KeyError, MANAGED_IDENTITY, ObjectUrl, StoreKind, UrlError};
 
 use super::is_url;
 use crate::{Failure, Session};
-
-/// SQL Server's word for a key of S3 and compatible stores.
-pub const S3_IDENTITY: &str = "S3 Access Key";
 
 /// Most characters of a name, as of any name.
 const NAME_CHARACTERS_MAX: usize = 128;
@@ -25,8 +23,8 @@ const NAME_CHARACTERS_MAX: usize = 128;
 pub struct CredentialOptions<'a> {
     /// The URL of a bucket, a folder in it or an object, or any name for `WITH CREDENTIAL`.
     pub name: &'a str,
+    /// What the secret is: SQL Server's words, or the name of an account of Azure.
     pub identity: &'a str,
-    /// `key id:secret key`
     pub secret: Option<&'a str>,
     /// Whether it takes the place of the one of that name, which must exist.
     pub is_change: bool,
@@ -63,18 +61,13 @@ impl Session {
         let CredentialOptions { name, secret, .. } = *options;
         let refused = |why: String| Failure::from(table::credential_not_usable(shown(name), why));
         check_name(name).map_err(refused)?;
-        let is_key = options.identity.eq_ignore_ascii_case(S3_IDENTITY);
-        let Some(secret) = secret.filter(|_| is_key) else {
-            let why =
-                format!("write WITH IDENTITY = '{S3_IDENTITY}', SECRET = 'key id:secret key'");
-            return Err(refused(why));
-        };
-        Access::with_key(secret)
-            .map_err(|error| refused(format!("its SECRET is no key: {error}")))?;
+        check_key(name, options.identity, secret).map_err(|error| refused(error.to_string()))?;
         let record = CredentialRecord {
             name: name.to_owned(),
-            identity: S3_IDENTITY.to_owned(),
-            secret: self.instance.seal_secret(name, secret)?,
+            identity: options.identity.to_owned(),
+            secret: self
+                .instance
+                .seal_secret(name, secret.unwrap_or_default())?,
         };
         let catalog = self.instance.catalog_mut();
         match options.is_change {
@@ -111,6 +104,41 @@ fn shown(name: &str) -> String {
     super::shown(name)
 }
 
+/// Refuses a key that opens no store, or not the one of the name.
+fn check_key(name: &str, identity: &str, secret: Option<&str>) -> Result<(), KeyError> {
+    let with = |kind| Access::of_credential(identity, secret, kind).map(drop);
+    if let Ok(url) = parsed(name) {
+        return with(url.kind());
+    }
+    let kinds = [StoreKind::S3, StoreKind::Azure, StoreKind::Google];
+    let tried = kinds.map(with);
+    let opens = tried
+        .iter()
+        .find(|tried| **tried != Err(KeyError::OtherStore));
+    opens.cloned().unwrap_or(Err(KeyError::Identity))
+}
+
+/// The URL that a credential's name is: of a store, a bucket, a folder or an object.
+fn parsed(name: &str) -> Result<ObjectUrl, UrlError> {
+    let name = name.trim_end_matches('/');
+    // A bucket with an object is an object; so is an object with another behind it.
+    let bucket = ObjectUrl::parse(&format!("{name}/bucket/key"));
+    // `az://host:port` names no account yet.
+    bucket
+        .or_else(|error| ObjectUrl::parse(&format!("{name}/account/bucket/key")).map_err(|_| error))
+}
+
+/// How a record opens a URL.
+pub(super) fn opened(
+    record: &CredentialRecord,
+    secret: &str,
+    url: &ObjectUrl,
+) -> Result<Access, KeyError> {
+    let is_of_machine = record.identity.eq_ignore_ascii_case(MANAGED_IDENTITY);
+    let secret = (!is_of_machine).then_some(secret);
+    Access::of_credential(&record.identity, secret, url.kind())
+}
+
 /// Why a name is refused.
 fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.chars().count() > NAME_CHARACTERS_MAX {
@@ -121,16 +149,14 @@ fn check_name(name: &str) -> Result<(), String> {
     if !is_url(name) {
         return Ok(());
     }
-    // A bucket with an object is an object; so is an object with another behind it.
-    let below = format!("{}/bucket/key", name.trim_end_matches('/'));
-    let parsed = ObjectUrl::parse(&below);
-    parsed.map(drop).map_err(|error| error.to_string())
+    parsed(name).map(drop).map_err(|error| error.to_string())
 }
 
 /// The access to a URL.
 pub(super) fn access(
     session: &Session,
-    url: &str,
+    written: &str,
+    url: &ObjectUrl,
     choice: &CredentialChoice,
 ) -> Result<Option<Access>, Failure> {
     let records = session.instance.catalog().credentials()?;
@@ -139,17 +165,17 @@ pub(super) fn access(
             let mut records = records.iter();
             let found = records.find(|record| record.name.eq_ignore_ascii_case(name));
             let found = found.ok_or_else(|| table::credential_unknown(shown(name)))?;
-            if is_url(&found.name) && !covers(&found.name, url) {
-                return Err(table::credential_of_other_url(&found.name, shown(url)).into());
+            if is_url(&found.name) && !covers(&found.name, written) {
+                return Err(table::credential_of_other_url(&found.name, shown(written)).into());
             }
             Some(found)
         }
-        CredentialChoice::Any | CredentialChoice::Matching => longest(&records, url),
+        CredentialChoice::Any | CredentialChoice::Matching => longest(&records, written),
     };
     match found {
         Some(record) => {
             let secret = session.instance.open_secret(record)?;
-            let access = Access::with_key(&secret);
+            let access = opened(record, &secret, url);
             let access = access
                 .map_err(|error| table::credential_not_opened(&record.name, error.to_string()))?;
             Ok(Some(access))
@@ -157,7 +183,7 @@ pub(super) fn access(
         None if *choice == CredentialChoice::Matching => {
             Err(table::url_without_credential().into())
         }
-        None => Ok(Access::from_environment()),
+        None => Ok(Access::from_environment(url.kind())),
     }
 }
 
@@ -172,7 +198,8 @@ pub(super) fn longest<'a>(
 
 /// Whether a URL is that of a credential's name or below it. Only its scheme and host are the same in any case.
 fn covers(name: &str, url: &str) -> bool {
-    let (Some((host, path)), Some((other, rest))) = (parts(name), parts(url)) else {
+    let (name, url) = (whole(name), whole(url));
+    let (Some((host, path)), Some((other, rest))) = (parts(&name), parts(&url)) else {
         return false;
     };
     let rest = rest.strip_prefix(path.trim_end_matches('/'));
@@ -180,9 +207,26 @@ fn covers(name: &str, url: &str) -> bool {
         && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// A URL as all of its store are written: `az://account/...` is `https://account.blob.core.windows.net/...`.
+fn whole(url: &str) -> Cow<'_, str> {
+    let url = url.trim();
+    let is_azure = url
+        .get(..5)
+        .is_some_and(|start| start.eq_ignore_ascii_case("az://"));
+    match url.get(5..).filter(|_| is_azure) {
+        Some(rest) => {
+            let (account, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            match account.contains(['.', ':']) || account == "localhost" {
+                true => Cow::Borrowed(url),
+                false => Cow::Owned(format!("https://{account}.blob.core.windows.net{path}")),
+            }
+        }
+        None => Cow::Borrowed(url),
+    }
+}
+
 /// `s3://host:port` and `/path`.
 fn parts(url: &str) -> Option<(&str, &str)> {
-    let url = url.trim();
     let host = url.find("://")? + 3;
     let path = url.get(host..)?.find('/').map_or(url.len(), |at| host + at);
     Some(url.split_at(path))
@@ -199,6 +243,8 @@ mod tests {
             "s3://h:9000/prod/",
             "s3://h:9000/prod/a",
             "mine",
+            "https://acct.blob.core.windows.net/cont",
+            "gs://bucket",
         ];
         let records = names.map(|name| CredentialRecord {
             name: name.to_owned(),
@@ -215,6 +261,12 @@ mod tests {
             ("s3://h:90001/prod/x.bak", None),
             ("s3://h:900/prod/x.bak", None),
             ("s3://other/h:9000/prod/x.bak", None),
+            ("az://ACCT/cont/x.bak", Some(4)),
+            ("https://acct.blob.core.windows.net/cont", Some(4)),
+            ("az://acct/container/x.bak", None),
+            ("az://acct:1/cont/x.bak", None),
+            ("gs://bucket/x.bak", Some(5)),
+            ("gs://bucket2/x.bak", None),
         ] {
             let found = longest(&records, url).map(|record| record.name.as_str());
             assert_eq!(found, expected.map(|index| names[index]), "{url}");
@@ -228,6 +280,13 @@ mod tests {
             "s3://h:9000",
             "s3://h:9000/bucket",
             "s3://h:9000/bucket/a/b/",
+            "https://acct.blob.core.windows.net",
+            "https://acct.blob.core.windows.net/cont/a",
+            "az://acct",
+            "az://127.0.0.1:1",
+            "az://127.0.0.1:1/acct",
+            "gs://bucket",
+            "gs://bucket/a/",
         ] {
             assert_eq!(check_name(good), Ok(()), "{good}");
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fmt, mem};
 
 use windlass_base::message::table;
-use windlass_device::{DeviceAddress, ObjectSettings, ObjectUrl};
+use windlass_device::{DeviceAddress, ObjectSettings, ObjectUrl, StoreKind};
 use windlass_pipeline::Error as PipelineError;
 
 use super::credential::{self, CredentialChoice};
@@ -29,7 +29,7 @@ pub enum DeviceName {
     Logical(String),
     /// A class of devices that SQL Server has: refused when it is opened.
     Tape,
-    /// An object of a store: `s3://...`
+    /// An object of a store: `s3://...`, `https://account.blob.core.windows.net/...`, `gs://...`
     Url(String),
     VirtualDevice,
 }
@@ -193,6 +193,8 @@ impl Written {
 pub(crate) struct Store {
     pub(super) credential: CredentialChoice,
     pub(super) settings: ObjectSettings,
+    /// The kind of store that the settings are of, and the option that they came from.
+    pub(super) kind: Option<(StoreKind, &'static str)>,
     /// Whether a folder of media may be named instead of an object.
     pub(super) takes_folders: bool,
 }
@@ -204,16 +206,24 @@ fn object(session: &Session, written: &str, store: &Store) -> Result<DeviceAddre
         false => ObjectUrl::parse(written),
     };
     let url = url.map_err(|error| table::url_names_no_object(shown(written), error))?;
+    if let Some((kind, option)) = store.kind.filter(|(kind, _)| *kind != url.kind()) {
+        let why = format!("'{}' says nothing of '{url}'", kind.word());
+        return Err(table::store_options_invalid(option, why).into());
+    }
+    let access = credential::access(session, written, &url, &store.credential)?;
     Ok(DeviceAddress::object(
         written,
         url,
-        credential::access(session, written, &store.credential)?,
+        access,
         store.settings.clone(),
     ))
 }
 
-/// A name for a message. In a URL that names no object, what stands before an `@` may be a key.
+/// A name for a message. In a URL that names no object, what stands before an `@` or behind a `?` may be a key.
 pub fn shown(name: &str) -> String {
+    if let Some((before, _)) = name.split_once('?').filter(|_| name.contains("sig=")) {
+        return format!("{before}?...");
+    }
     match name.split_once("://") {
         Some((scheme, rest)) if is_url(name) && ObjectUrl::parse_any(name).is_err() => {
             let at = rest.rfind('@');

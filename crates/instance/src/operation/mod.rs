@@ -67,7 +67,7 @@ pub(crate) use backup::recipients_of;
 pub use backup::{
     BackupMade, BackupOptions, BackupOutcome, CompressionChoice, CopyChoice, LogChoice, MissingBase,
 };
-pub use credential::{CredentialChoice, CredentialOptions, S3_IDENTITY};
+pub use credential::{CredentialChoice, CredentialOptions};
 pub use device::{DeviceName, is_url, shown};
 pub(crate) use device::{Store, addresses, check_url};
 use device::{expand, resolve};

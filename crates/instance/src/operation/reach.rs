@@ -2,20 +2,32 @@
 //!
 //! The keys of all credentials are opened once, so that a name is looked up without the instance.
 
+use std::fmt;
+
 use windlass_base::message::table;
 use windlass_catalog::CredentialRecord;
 use windlass_device::{Access, DeviceAddress, DeviceFolder, ObjectSettings, ObjectUrl};
+use zeroize::Zeroizing;
 
-use super::credential::longest;
+use super::credential::{longest, opened};
 use super::{check_url, is_url, shown};
 use crate::{Failure, Instance, Session};
 
 /// The keys of the stores that an instance knows.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Reach {
     records: Vec<CredentialRecord>,
     /// By record; `None` if the secret cannot be opened.
-    keys: Vec<Option<Access>>,
+    secrets: Vec<Option<Zeroizing<String>>>,
+}
+
+/// Never shows a secret.
+impl fmt::Debug for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reach")
+            .field("credentials", &self.records.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Reach {
@@ -25,12 +37,9 @@ impl Reach {
     /// Those of the catalog.
     pub fn of(instance: &Instance) -> Result<Self, windlass_catalog::Error> {
         let records = instance.catalog().credentials()?;
-        let key = |record: &CredentialRecord| {
-            let secret = instance.open_secret(record).ok()?;
-            Access::with_key(&secret).ok()
-        };
+        let secret = |record: &CredentialRecord| instance.open_secret(record).ok();
         Ok(Self {
-            keys: records.iter().map(key).collect(),
+            secrets: records.iter().map(secret).collect(),
             records,
         })
     }
@@ -39,7 +48,8 @@ impl Reach {
     pub fn device(&self, name: &str) -> DeviceAddress {
         match ObjectUrl::parse_any(name) {
             Ok(url) => {
-                DeviceAddress::object(name, url, self.access(name), ObjectSettings::default())
+                let access = self.access(name, &url);
+                DeviceAddress::object(name, url, access, ObjectSettings::default())
             }
             Err(_) => DeviceAddress::disk(name),
         }
@@ -55,7 +65,7 @@ impl Reach {
         }
         let url = ObjectUrl::parse_any(written.trim())
             .map_err(|error| table::url_names_no_object(shown(written), error))?;
-        let access = self.access(written.trim());
+        let access = self.access(written.trim(), &url);
         Ok(DeviceFolder::objects(
             url,
             access,
@@ -63,15 +73,16 @@ impl Reach {
         ))
     }
 
-    fn access(&self, url: &str) -> Option<Access> {
-        let Some(found) = longest(&self.records, url) else {
-            return Access::from_environment();
+    fn access(&self, written: &str, url: &ObjectUrl) -> Option<Access> {
+        let Some(found) = longest(&self.records, written) else {
+            return Access::from_environment(url.kind());
         };
         let index = self
             .records
             .iter()
             .position(|record| record.name == found.name)?;
-        self.keys.get(index)?.clone()
+        let secret = self.secrets.get(index)?.as_ref()?;
+        opened(found, secret, url).ok()
     }
 }
 

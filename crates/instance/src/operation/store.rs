@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 use windlass_base::message::table;
-use windlass_device::{LockMode, ObjectLock, ObjectSettings, PartChecksum};
+use windlass_device::{LockMode, ObjectLock, ObjectSettings, PartChecksum, StoreKind};
 
 use super::credential::CredentialChoice;
 use super::{DeviceName, device};
@@ -14,7 +14,13 @@ const TAG_NAME_CHARACTERS_MAX: usize = 128;
 const TAG_VALUE_CHARACTERS_MAX: usize = 256;
 
 /// What is implemented of `BACKUP_OPTIONS`.
-const OF_BACKUPS: &str = "region, storage_class, tags, checksum, object_lock and write_only";
+fn of_backups(kind: StoreKind) -> &'static str {
+    match kind {
+        StoreKind::S3 => "region, storage_class, tags, checksum, object_lock and write_only are",
+        StoreKind::Azure => "storage_class and tags are",
+        StoreKind::Google => "storage_class is",
+    }
+}
 
 /// What is said about the stores of URLs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,9 +58,11 @@ impl StoreOptions {
         used: Use,
     ) -> Result<device::Store, Failure> {
         self.check_devices(session, devices, used)?;
+        let (kind, settings) = self.settings(used)?.unzip();
         Ok(device::Store {
             credential: self.credential.clone(),
-            settings: self.settings(used)?,
+            settings: settings.unwrap_or_default(),
+            kind: kind.map(|kind| (kind, used.option())),
             takes_folders: false,
         })
     }
@@ -77,60 +85,94 @@ impl StoreOptions {
         }
     }
 
-    /// The options, checked.
-    fn settings(&self, used: Use) -> Result<ObjectSettings, Failure> {
+    /// The options, checked, and the kind of store that they are for.
+    fn settings(&self, used: Use) -> Result<Option<(StoreKind, ObjectSettings)>, Failure> {
         let Some(json) = &self.json else {
-            return Ok(ObjectSettings::default());
+            return Ok(None);
         };
         let read = read(json, used);
-        read.map_err(|why| table::store_options_invalid(used.option(), why).into())
+        read.map(Some)
+            .map_err(|why| table::store_options_invalid(used.option(), why).into())
     }
 }
 
-fn read(json: &str, used: Use) -> Result<ObjectSettings, String> {
+fn read(json: &str, used: Use) -> Result<(StoreKind, ObjectSettings), String> {
     let example = r#"write {"s3": {"region": "eu-central-1"}}"#;
     // The parser's own words would quote the text.
     let parsed: Json =
         serde_json::from_str(json).map_err(|_| format!("it is not JSON; {example}"))?;
-    let outer = parsed
-        .as_object()
-        .filter(|outer| outer.len() == 1)
-        .and_then(|outer| outer.get("s3"))
-        .and_then(Json::as_object);
-    let outer = outer.ok_or_else(|| format!("it has one object, 's3'; {example}"))?;
+    let kinds = [StoreKind::S3, StoreKind::Azure, StoreKind::Google];
+    let said = parsed.as_object().filter(|outer| outer.len() == 1);
+    let said = said.and_then(|outer| {
+        kinds
+            .into_iter()
+            .find_map(|kind| Some((kind, outer.get(kind.word())?.as_object()?)))
+    });
+    let (kind, said) =
+        said.ok_or_else(|| format!("it has one object, 's3', 'azure' or 'gs'; {example}"))?;
     let mut settings = ObjectSettings::default();
-    for (name, value) in outer {
-        let text = || {
-            let text = value.as_str().filter(|text| is_word(text));
-            text.map(str::to_owned).ok_or_else(|| {
-                format!("'{name}' is a text of letters, digits, '-' and '_', at most 64")
-            })
+    for (name, value) in said {
+        let is_read = match used {
+            Use::Backup => of_backup(&mut settings, kind, name, value)?,
+            Use::Restore => of_any(&mut settings, kind, name, value)?,
         };
-        match (name.as_str(), used) {
-            ("region", _) => settings.region = Some(text()?),
-            ("storage_class", Use::Backup) => settings.storage_class = Some(text()?),
-            ("checksum", Use::Backup) => settings.checksum = checksum(value)?,
-            ("tags", Use::Backup) => settings.tags = tags(value)?,
-            ("write_only", Use::Backup) => {
-                let refused = || "'write_only' is true or false".to_owned();
-                settings.write_only = value.as_bool().ok_or_else(refused)?;
-            }
-            ("object_lock", Use::Backup) => settings.lock = Some(lock(value)?),
-            (_, Use::Backup) => {
-                return Err(format!(
-                    "'{}' is not implemented; {OF_BACKUPS} are",
+        if !is_read {
+            return Err(match used {
+                Use::Backup => format!(
+                    "'{}' is not implemented for '{}'; {}",
+                    shown(name),
+                    kind.word(),
+                    of_backups(kind)
+                ),
+                Use::Restore => format!(
+                    "'{}' has no effect on a restore; region of 's3' has",
                     shown(name)
-                ));
-            }
-            (_, Use::Restore) => {
-                return Err(format!(
-                    "'{}' has no effect on a restore; region has",
-                    shown(name)
-                ));
-            }
+                ),
+            });
         }
     }
-    Ok(settings)
+    Ok((kind, settings))
+}
+
+/// Reads what backups and restores have; `false` if it is nothing of that.
+fn of_any(
+    settings: &mut ObjectSettings,
+    kind: StoreKind,
+    name: &str,
+    value: &Json,
+) -> Result<bool, String> {
+    match (name, kind) {
+        ("region", StoreKind::S3) => settings.region = Some(word(name, value)?),
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// Reads what backups have; `false` if it is nothing of that.
+fn of_backup(
+    settings: &mut ObjectSettings,
+    kind: StoreKind,
+    name: &str,
+    value: &Json,
+) -> Result<bool, String> {
+    match (name, kind) {
+        ("storage_class", _) => settings.storage_class = Some(word(name, value)?),
+        ("tags", StoreKind::S3 | StoreKind::Azure) => settings.tags = tags(value)?,
+        ("checksum", StoreKind::S3) => settings.checksum = checksum(value)?,
+        ("write_only", StoreKind::S3) => {
+            let refused = || "'write_only' is true or false".to_owned();
+            settings.write_only = value.as_bool().ok_or_else(refused)?;
+        }
+        ("object_lock", StoreKind::S3) => settings.lock = Some(lock(value)?),
+        _ => return of_any(settings, kind, name, value),
+    }
+    Ok(true)
+}
+
+fn word(name: &str, value: &Json) -> Result<String, String> {
+    let text = value.as_str().filter(|text| is_word(text));
+    text.map(str::to_owned)
+        .ok_or_else(|| format!("'{name}' is a text of letters, digits, '-' and '_', at most 64"))
 }
 
 /// A name that was written, for a message.
@@ -222,7 +264,7 @@ mod tests {
                 json: Some(json.to_owned()),
                 ..StoreOptions::default()
             };
-            options.settings(used)
+            options.settings(used).map(|read| read.unwrap().1)
         };
         let found = read_as(said, Use::Backup).unwrap();
         let expected = ObjectSettings {
@@ -267,7 +309,9 @@ mod tests {
             "[]",
             "{}",
             r#"{"s3": 1}"#,
-            r#"{"azure": {}}"#,
+            r#"{"azure": {"region": "r-1"}}"#,
+            r#"{"azure": {"object_lock": {"legal_hold": true}}}"#,
+            r#"{"gs": {"tags": {"a": "1"}}}"#,
             r#"{"s3": {}, "gs": {}}"#,
             r#"{"s3": {"region": 1}}"#,
             r#"{"s3": {"region": "a\r\nb"}}"#,
@@ -279,6 +323,17 @@ mod tests {
             r#"{"s3": {"tags": {"a": 1}}}"#,
         ] {
             assert!(read_as(refused, Use::Backup).is_err(), "{refused}");
+        }
+        for (of_other, class) in [
+            (
+                r#"{"azure": {"storage_class": "Cool", "tags": {"a": "1"}}}"#,
+                "Cool",
+            ),
+            (r#"{"gs": {"storage_class": "NEARLINE"}}"#, "NEARLINE"),
+        ] {
+            let found = read_as(of_other, Use::Backup).unwrap();
+            assert_eq!(found.storage_class.as_deref(), Some(class));
+            assert!(read_as(of_other, Use::Restore).is_err(), "{of_other}");
         }
         assert!(read_as(said, Use::Restore).is_err());
         assert!(

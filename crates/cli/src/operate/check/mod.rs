@@ -40,7 +40,7 @@ their header. Only windlass verify shows that they are intact; --verified-within
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct CheckArguments {
-    /// Check the backups in this folder, or below this s3:// URL, instead of an instance
+    /// Check the backups in this folder, or below this URL, instead of an instance
     #[arg(long, value_name = "DIR|URL")]
     media: Vec<String>,
     /// Check only these databases

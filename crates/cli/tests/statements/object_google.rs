@@ -1,0 +1,234 @@
+//! Backups in a store of Google's kind: `gs://` as a medium. The store is our own: there is none of others that takes
+//! what Google's takes.
+
+use std::time::Duration;
+
+use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der};
+use aws_lc_rs::rsa::{KeyPair, KeySize};
+use base64ct::{Base64, Encoding as _};
+
+use crate::objects::holds;
+use crate::s3_server::{Action, BUCKET, Fault, Server};
+use crate::support::{Place, Run, make_database, rows};
+
+/// In parts of the shortest length.
+const PARTS: [&str; 4] = ["--compress", "none", "--max-transfer-size", "5242880"];
+
+/// A folder with a database of several parts and the key of a service account.
+fn place() -> (Place, Server) {
+    let place = Place::new();
+    std::fs::remove_file(place.path("app.db")).expect("a file");
+    make_database(&place.path("app.db"), 14_000);
+    let pair = KeyPair::generate(KeySize::Rsa2048).expect("a key");
+    let der: Pkcs8V1Der<'_> = pair.as_der().expect("its bytes");
+    let coded = Base64::encode_string(der.as_ref());
+    let lines: Vec<String> = coded
+        .as_bytes()
+        .chunks(64)
+        .map(|line| String::from_utf8_lossy(line).into_owned())
+        .collect();
+    let key = serde_json::json!({
+        "type": "service_account",
+        "client_email": "backup@project.iam.gserviceaccount.com",
+        "private_key_id": "4711",
+        "private_key":
+            format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", lines.join("\n")),
+    });
+    std::fs::write(place.path("key.json"), key.to_string()).expect("a file");
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(place.path("key.json"), private).expect("its mode");
+    (place, Server::start_google())
+}
+
+fn url(key: &str) -> String {
+    format!("gs://{BUCKET}/{key}")
+}
+
+/// Runs a command with the key in the environment, or without.
+fn run_with(place: &Place, server: &Server, has_key: bool, arguments: &[&str]) -> Run {
+    let mut command = place.command(arguments);
+    command
+        .env(
+            "STORAGE_EMULATOR_HOST",
+            format!("127.0.0.1:{}", server.port()),
+        )
+        .env("HOME", place.path("home"))
+        .env("NO_PROXY", "127.0.0.1");
+    if has_key {
+        command.env("GOOGLE_APPLICATION_CREDENTIALS", place.path("key.json"));
+    }
+    Run::of(&command.output().expect("the program runs"))
+}
+
+fn run(place: &Place, server: &Server, arguments: &[&str]) -> Run {
+    run_with(place, server, true, arguments)
+}
+
+#[track_caller]
+fn well(place: &Place, server: &Server, arguments: &[&str]) -> Run {
+    let run = run(place, server, arguments);
+    assert_eq!(run.code, Some(0), "{arguments:?}\n{}\n{}", run.out, run.err);
+    run
+}
+
+#[test]
+fn backups_of_every_kind_go_to_google_and_come_back() {
+    let (place, server) = place();
+    let instance = ["--instance", "instance"];
+    let urls = ["prod/1 a.bak", "prod/2.bak"].map(url);
+    let class = [
+        "--backup-options",
+        r#"{"gs": {"storage_class": "NEARLINE"}}"#,
+    ];
+    let full = ["backup", "app.db", "--to", &urls[0], "--to", &urls[1]];
+    let full = [&full[..], &PARTS, &class, &instance].concat();
+    well(&place, &server, &full);
+    assert!(server.seen().contains("NEARLINE"));
+    let again = run(&place, &server, &full);
+    assert!(again.err.contains("use FORMAT"), "{}", again.err);
+    well(&place, &server, &[&full[..], &["--format"]].concat());
+    let database = rusqlite::Connection::open(place.path("app.db")).expect("a database");
+    let added = database.execute_batch("INSERT INTO t (body) VALUES ('later')");
+    added.expect("a row");
+    drop(database);
+    let folder = url("prod/more/");
+    let differential = ["backup", "app.db", "--differential", "--to", &folder];
+    well(&place, &server, &[&differential[..], &instance].concat());
+    well(&place, &server, &["verify", &urls[1], &urls[0]]);
+    let all = url("prod");
+    well(
+        &place,
+        &server,
+        &["restore", &all, "--of", "app", "--to", "r.db"],
+    );
+    assert_eq!(rows(&place.path("r.db")), 14_001);
+    let striped = ["backup", "app.db", "--to", &folder, "--to", &folder];
+    well(&place, &server, &[&striped[..], &instance].concat());
+    let fleet = well(&place, &server, &["--json", "fleet", &url("")]);
+    assert!(fleet.out.contains("\"app\""), "{}", fleet.out);
+    assert_eq!(server.unfinished_uploads(), 0);
+    let keys = server.keys();
+    assert!(!keys.iter().any(|key| key.contains("claim")), "{keys:?}");
+    well(
+        &place,
+        &server,
+        &["expire", &all, "--last", "1", "--delete"],
+    );
+    let wrong = [
+        "--backup-options",
+        r#"{"s3": {"storage_class": "NEARLINE"}}"#,
+        "--format",
+    ];
+    let refused = run(&place, &server, &[&full[..6], &wrong].concat());
+    assert!(
+        refused.err.contains("'s3' says nothing of"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
+fn a_credential_is_the_json_of_a_service_account_and_its_key_is_nowhere() {
+    let (place, server) = place();
+    let instance = [
+        "--instance",
+        "instance",
+        "--log-file",
+        "log",
+        "--log-level",
+        "debug",
+    ];
+    let url = url("prod/x.bak");
+    let backup = ["backup", "app.db", "--to", &url];
+    let backup = [&backup[..], &instance].concat();
+    let without = run_with(&place, &server, false, &backup);
+    assert!(
+        without.err.contains("GOOGLE_APPLICATION_CREDENTIALS"),
+        "{}",
+        without.err
+    );
+    let name = format!("gs://{BUCKET}");
+    let set = ["credential", "set", &name, "--key-file", "key.json"];
+    let set = [&set[..], &instance].concat();
+    let made = run_with(&place, &server, false, &set);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let stored = run_with(&place, &server, false, &backup);
+    assert_eq!(stored.code, Some(0), "{}", stored.err);
+    let verify = [&["verify", &url][..], &instance].concat();
+    let verified = run_with(&place, &server, false, &verify);
+    assert_eq!(verified.code, Some(0), "{}", verified.err);
+    let key = std::fs::read_to_string(place.path("key.json")).expect("a file");
+    let key: serde_json::Value = serde_json::from_str(&key).expect("JSON");
+    let line = key["private_key"].as_str().expect("a key").lines().nth(3);
+    let secret = line.expect("a line");
+    assert!(!holds(&place.path("instance"), secret.as_bytes()));
+    let log = std::fs::read_to_string(place.path("log")).expect("a log");
+    assert!(!log.contains(secret) && !log.contains("Bearer"));
+    for said in [made, stored, verified] {
+        assert!(!(said.out + &said.err).contains(secret));
+    }
+}
+
+#[test]
+fn of_two_backups_to_one_name_the_second_is_refused_until_the_claim_is_old() {
+    let (place, server) = place();
+    let name = "prod/x.bak";
+    let url = url(name);
+    let backup = [&["backup", "app.db", "--to", &url][..], &PARTS].concat();
+    // As a killed run leaves it.
+    let claim = format!("{name}.windlass-claim");
+    server.put(&claim, b"another");
+    let refused = run(&place, &server, &backup);
+    assert_eq!(refused.code, Some(1), "{}", refused.out);
+    assert!(
+        refused.err.contains("another backup to this name"),
+        "{}",
+        refused.err
+    );
+    assert!(server.content(name).is_none());
+    assert_eq!(server.unfinished_uploads(), 0);
+    server.age(&claim, Duration::from_secs(8 * 86_400));
+    well(&place, &server, &backup);
+    assert!(server.content(&claim).is_none());
+    // The object appears while it is written.
+    server.remove(name);
+    let appears = Fault {
+        method: "PUT",
+        target: "partNumber=2",
+        after: 0,
+        times: 1,
+        action: Action::Replace(b"a stranger's".to_vec()),
+    };
+    server.fail(appears);
+    let refused = run(&place, &server, &backup);
+    assert_eq!(refused.code, Some(1), "{}", refused.out);
+    assert_eq!(server.content(name).as_deref(), Some(&b"a stranger's"[..]));
+    assert_eq!(server.keys(), [name]);
+}
+
+#[test]
+fn a_lost_answer_to_the_completion_or_the_claim_decides_nothing() {
+    let (place, server) = place();
+    for (index, (method, target)) in [
+        ("POST", "uploadId="),
+        ("PUT", "windlass-claim"),
+        ("PUT", "partNumber=1"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        server.fail(Fault {
+            method,
+            target,
+            after: 0,
+            times: 1,
+            action: Action::LoseAnswer,
+        });
+        let url = url(&format!("lost/{index}.bak"));
+        let backup = [&["backup", "app.db", "--to", &url][..], &PARTS].concat();
+        well(&place, &server, &backup);
+        well(&place, &server, &["verify", &url]);
+    }
+    let keys = server.keys();
+    assert!(!keys.iter().any(|key| key.contains("claim")), "{keys:?}");
+}
