@@ -291,6 +291,24 @@ fn of_many_backups_to_one_name_one_gets_it_and_a_killed_one_leaves_no_set() {
         );
     }
     server.well(&place, &["verify", &server.url("one.bak")]);
+    // Another object gets the name while a slow backup is written: it stays.
+    let slow = server.url("slow.bak");
+    let arguments = ["backup", "app.db", "--to", &slow, "--max-write-rate", "8"];
+    let mut command = server.command(&place, &[&arguments[..], &PARTS].concat());
+    command
+        .env("AZURE_STORAGE_ACCOUNT", ACCOUNT)
+        .env("AZURE_STORAGE_KEY", KEY);
+    let late = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let late = late.expect("it starts");
+    std::thread::sleep(Duration::from_millis(500));
+    server.well(&place, &["backup", "other.db", "--to", &slow]);
+    let late = Run::of(&late.wait_with_output().expect("it ends"));
+    assert_eq!(late.code, Some(1), "{}", late.out);
+    let header = server.well(&place, &["header", &slow]);
+    assert!(header.out.contains("other"), "{}", header.out);
     for delay in [20, 60, 100, 150, 200, 300] {
         let mut child = start("killed.bak");
         std::thread::sleep(Duration::from_millis(delay));
