@@ -318,6 +318,9 @@ pub(crate) struct RestoreArguments {
     /// Apply a backup that is less protected than the encrypted one before it
     #[arg(long)]
     pub(crate) allow_unencrypted: bool,
+    /// Options for the object store of URLs, as in T-SQL, such as {"s3": {"concurrency": 16}}
+    #[arg(long, value_name = "JSON")]
+    pub(crate) restore_options: Option<String>,
     /// Refuse backup sets that were not signed with the key whose public half is in this file; can be
     /// repeated
     #[arg(long, value_name = "FILE")]
@@ -369,6 +372,9 @@ pub(crate) struct VerifyArguments {
     /// repeated. Encrypted sets need no other key for this
     #[arg(long, value_name = "FILE")]
     pub(crate) signed_by: Vec<PathBuf>,
+    /// Options for the object store of URLs, as in T-SQL, such as {"s3": {"concurrency": 16}}
+    #[arg(long, value_name = "JSON")]
+    pub(crate) restore_options: Option<String>,
     /// Number of threads that check
     #[arg(long, value_name = "N|auto")]
     pub(crate) threads: Option<Threads>,

@@ -207,6 +207,14 @@ impl DeviceAddress {
         matches!(&self.storage, Storage::Object(object) if object.is_write_only())
     }
 
+    /// Parts of an object that are on their way at a time, if that is said.
+    pub fn concurrency(&self) -> Option<usize> {
+        match &self.storage {
+            Storage::Object(object) => object.concurrency(),
+            Storage::File(_) | Storage::Nul => None,
+        }
+    }
+
     /// The lock of an object that keeps it from being deleted now; `None` also if the key may not know that.
     ///
     /// # Errors

@@ -187,6 +187,11 @@ impl MediaSet {
         self.addresses.iter().any(DeviceAddress::is_object)
     }
 
+    /// Pieces of an object that are read ahead, if that is said.
+    pub(crate) fn concurrency(&self) -> Option<usize> {
+        self.addresses.iter().find_map(DeviceAddress::concurrency)
+    }
+
     /// Opens all families of a media set, named in any order.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_instance::operation::{
     Aim, FollowedRestore, MediaOptions, NewestRequest, Recovery, RestoreKind, RestoreOptions,
-    RestoreOutcome, RestoreStep, Sequence, Stop, StopAt,
+    RestoreOutcome, RestoreStep, Sequence, Stop, StopAt, StoreOptions,
 };
 use windlass_instance::tsql::print;
 use windlass_instance::{Session, logical_name};
@@ -207,7 +207,10 @@ fn options(arguments: &RestoreArguments) -> RestoreOptions {
             media_name: arguments.media_name.clone(),
             block_bytes: None,
             needs_checksums: arguments.checksum,
-            ..MediaOptions::default()
+            store: StoreOptions {
+                json: arguments.restore_options.clone(),
+                ..StoreOptions::default()
+            },
         },
         recovery: match arguments.no_recovery {
             true => Recovery::NoRecovery,

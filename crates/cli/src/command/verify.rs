@@ -1,7 +1,7 @@
 //! `windlass verify`
 
 use windlass_base::message::table;
-use windlass_instance::operation::{MediaOptions, VERIFICATION, VerifyOptions};
+use windlass_instance::operation::{MediaOptions, StoreOptions, VERIFICATION, VerifyOptions};
 use windlass_instance::tsql::print;
 use windlass_instance::{Failure, Session};
 use windlass_pipeline::OnDamage;
@@ -26,6 +26,10 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
     let media = MediaOptions {
         devices: disks(&arguments.media),
         needs_checksums: arguments.checksum,
+        store: StoreOptions {
+            json: arguments.restore_options.clone(),
+            ..StoreOptions::default()
+        },
         ..MediaOptions::default()
     };
     let mut options = VerifyOptions {

@@ -230,6 +230,38 @@ fn an_object_is_neither_appended_to_nor_overwritten_without_format() {
 }
 
 #[test]
+fn as_many_parts_are_on_their_way_as_is_said() {
+    let (place, server) = place();
+    std::fs::remove_file(place.path("app.db")).expect("a file");
+    make_database(&place.path("app.db"), 42_000);
+    server.slow(std::time::Duration::from_millis(200));
+    // Without a word, four are read ahead.
+    for said in [1, 6] {
+        let url = &server.url(&format!("{said}.bak"));
+        let options = format!(r#"{{"s3": {{"concurrency": {said}}}}}"#);
+        server.served_at_once();
+        let made = backup(&place, &server, &[url], &["--backup-options", &options]);
+        assert_eq!(made.code, Some(0), "{}", made.err);
+        assert_eq!(server.served_at_once(), said, "written");
+        let verify = ["verify", url, "--restore-options", &options];
+        well(&place, &server, &verify);
+        assert_eq!(server.served_at_once(), said, "read");
+    }
+    let wrong = backup(
+        &place,
+        &server,
+        &[&server.url("x.bak")],
+        &["--backup-options", r#"{"s3": {"concurrency": 100}}"#],
+    );
+    assert!(wrong.err.contains("1 to 64"), "{}", wrong.err);
+    let plan = r#"{"s3": {"concurrency": 9}}"#;
+    let plan = ["--backup-options", plan, "--plan", "--dry-run"];
+    let planned = backup(&place, &server, &[&server.url("x.bak")], &plan);
+    let said = planned.out + &planned.err;
+    assert!(said.contains("concurrency as given"), "{said}");
+}
+
+#[test]
 fn urls_are_refused_where_only_files_are_understood() {
     let (place, server) = place();
     let url = &server.url("a.bak");

@@ -94,6 +94,10 @@ struct State {
     forgets_locks: bool,
     /// Speaks Google's protocol.
     is_google: bool,
+    /// How long each request takes, how many are served now, and how many at most were.
+    latency: Duration,
+    served: usize,
+    served_max: usize,
 }
 
 #[derive(Clone)]
@@ -209,6 +213,16 @@ impl Server {
         self.state().faults.push(fault);
     }
 
+    /// Lets each request take some time from now on.
+    pub(crate) fn slow(&self, latency: Duration) {
+        self.state().latency = latency;
+    }
+
+    /// The most requests that were served at a time since the last call.
+    pub(crate) fn served_at_once(&self) -> usize {
+        std::mem::take(&mut self.state().served_max)
+    }
+
     /// Makes an object older.
     pub(crate) fn age(&self, key: &str, by: Duration) {
         let mut state = self.state();
@@ -302,6 +316,14 @@ impl Server {
         request.body = vec![0; length];
         reader.read_exact(&mut request.body).ok()?;
         let cuts = matches!(action, Some(Action::CutAnswer));
+        let latency = {
+            let mut state = self.state();
+            state.served += 1;
+            state.served_max = state.served_max.max(state.served);
+            state.latency
+        };
+        std::thread::sleep(latency);
+        self.state().served -= 1;
         let answer = match action {
             Some(Action::Hang) => {
                 std::thread::sleep(Duration::from_secs(600));

@@ -113,6 +113,11 @@ impl ObjectAddress {
         self.settings.write_only
     }
 
+    /// Parts on their way at a time, if that is said.
+    pub(crate) fn concurrency(&self) -> Option<usize> {
+        self.settings.concurrency
+    }
+
     /// The object in the state in which it is or was listed; `None` if there is none.
     pub(crate) fn found_or_listed(&self) -> io::Result<Option<Found>> {
         match &self.listed {

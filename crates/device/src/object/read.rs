@@ -20,7 +20,7 @@ use crate::error::{Error, Operation};
 /// Bytes of a piece that is read ahead.
 pub const PIECE_BYTES: usize = 8 << 20;
 
-/// Pieces that are read ahead.
+/// Pieces that are read ahead if nothing is said.
 const PIECES_AHEAD: usize = 4;
 
 /// Bytes at the end that are read at once: what leads to the sets, and the last of them, is there.
@@ -177,8 +177,9 @@ impl ObjectReader {
 
     /// Requests pieces from `at` on, so that enough are on their way.
     fn fill(&self, ahead: &mut Ahead, at: u64) -> io::Result<()> {
+        let most = self.address.concurrency().unwrap_or(PIECES_AHEAD);
         let mut next = ahead.pieces.back().map_or(at, |piece| piece.range.end);
-        while ahead.pieces.len() < PIECES_AHEAD && next < self.found.bytes {
+        while ahead.pieces.len() < most && next < self.found.bytes {
             let end = (next + PIECE_BYTES as u64).min(self.found.bytes);
             ahead.pieces.push_back(self.piece(next..end)?);
             next = end;

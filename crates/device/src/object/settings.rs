@@ -85,11 +85,16 @@ pub struct ObjectSettings {
     pub tags: Vec<(String, String)>,
     pub checksum: Option<PartChecksum>,
     pub lock: Option<ObjectLock>,
+    /// Parts of an object that are on their way at a time: those written, or those read ahead.
+    pub concurrency: Option<usize>,
     /// The key may write objects and nothing else: nothing is asked and nothing read back.
     pub write_only: bool,
 }
 
 impl ObjectSettings {
+    /// Most parts on their way.
+    pub const CONCURRENCY_MAX: usize = 64;
+
     /// A store takes a lock only with a checksum.
     pub(super) fn checksum_sent(&self) -> Option<Checksum> {
         let of_lock = self.lock.map(|_| PartChecksum::Crc64Nvme);

@@ -16,9 +16,11 @@ const TAG_VALUE_CHARACTERS_MAX: usize = 256;
 /// What is implemented of `BACKUP_OPTIONS`.
 fn of_backups(kind: StoreKind) -> &'static str {
     match kind {
-        StoreKind::S3 => "region, storage_class, tags, checksum, object_lock and write_only are",
-        StoreKind::Azure => "storage_class and tags are",
-        StoreKind::Google => "storage_class is",
+        StoreKind::S3 => {
+            "region, storage_class, tags, checksum, object_lock, concurrency and write_only are"
+        }
+        StoreKind::Azure => "storage_class, tags and concurrency are",
+        StoreKind::Google => "storage_class and concurrency are",
     }
 }
 
@@ -125,7 +127,7 @@ fn read(json: &str, used: Use) -> Result<(StoreKind, ObjectSettings), String> {
                     of_backups(kind)
                 ),
                 Use::Restore => format!(
-                    "'{}' has no effect on a restore; region of 's3' has",
+                    "'{}' has no effect on a restore; concurrency has, and region of 's3'",
                     shown(name)
                 ),
             });
@@ -143,6 +145,7 @@ fn of_any(
 ) -> Result<bool, String> {
     match (name, kind) {
         ("region", StoreKind::S3) => settings.region = Some(word(name, value)?),
+        ("concurrency", _) => settings.concurrency = Some(concurrency(value)?),
         _ => return Ok(false),
     }
     Ok(true)
@@ -187,6 +190,19 @@ fn shown(name: &str) -> String {
 fn is_word(text: &str) -> bool {
     let letters = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     (1..=64).contains(&text.len()) && text.chars().all(letters)
+}
+
+fn concurrency(value: &Json) -> Result<usize, String> {
+    let number = value
+        .as_u64()
+        .and_then(|number| usize::try_from(number).ok());
+    let number = number.filter(|number| (1..=ObjectSettings::CONCURRENCY_MAX).contains(number));
+    number.ok_or_else(|| {
+        format!(
+            "'concurrency' is a number of parts of a stripe on their way at a time, 1 to {}",
+            ObjectSettings::CONCURRENCY_MAX
+        )
+    })
 }
 
 fn checksum(value: &Json) -> Result<Option<PartChecksum>, String> {
@@ -273,6 +289,7 @@ mod tests {
             tags: vec![("a".to_owned(), "1".to_owned())],
             checksum: Some(PartChecksum::Sha256),
             lock: None,
+            concurrency: None,
             write_only: false,
         };
         assert_eq!(found, expected);
@@ -302,6 +319,10 @@ mod tests {
         ] {
             assert!(locked(half).is_err(), "{half}");
         }
+        for used in [Use::Backup, Use::Restore] {
+            let found = read_as(r#"{"azure": {"concurrency": 16}}"#, used).unwrap();
+            assert_eq!(found.concurrency, Some(16));
+        }
         let restored = read_as(r#"{"s3":{"region":"r-1"}}"#, Use::Restore).unwrap();
         assert_eq!(restored.region.as_deref(), Some("r-1"));
         for refused in [
@@ -315,7 +336,9 @@ mod tests {
             r#"{"s3": {}, "gs": {}}"#,
             r#"{"s3": {"region": 1}}"#,
             r#"{"s3": {"region": "a\r\nb"}}"#,
-            r#"{"s3": {"concurrency": 3}}"#,
+            r#"{"s3": {"concurrency": 0}}"#,
+            r#"{"s3": {"concurrency": 65}}"#,
+            r#"{"gs": {"concurrency": "3"}}"#,
             r#"{"s3": {"write_only": "yes"}}"#,
             r#"{"s3": {"checksum": "md5"}}"#,
             r#"{"s3": {"tags": ["a"]}}"#,

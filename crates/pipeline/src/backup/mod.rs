@@ -271,7 +271,14 @@ fn plan_for(request: &BackupRequest, source: SourceSize, reads_by: ChosenIoMetho
         ..plan
     };
     match request.media.is_in_objects() {
-        true => plan.to_objects(source.bytes, request.tuning),
+        true => {
+            let concurrency = request
+                .media
+                .devices
+                .iter()
+                .find_map(DeviceAddress::concurrency);
+            plan.to_objects(source.bytes, request.tuning, concurrency)
+        }
         false => plan,
     }
 }

@@ -265,9 +265,10 @@ impl Plan {
         }
     }
 
-    /// The same plan for a backup of up to `source_bytes` to objects. There, MAXTRANSFERSIZE is the size of parts.
+    /// The same plan for a backup of up to `source_bytes` to objects, with so many parts of each on their way. There,
+    /// MAXTRANSFERSIZE is the size of parts.
     #[must_use]
-    pub fn to_objects(self, source_bytes: u64, tuning: Tuning) -> Self {
+    pub fn to_objects(self, source_bytes: u64, tuning: Tuning, concurrency: Option<usize>) -> Self {
         let asked = match tuning.transfer_bytes {
             Some(bytes) => Chosen {
                 value: bytes as usize,
@@ -296,14 +297,16 @@ impl Plan {
         };
         Self {
             part_bytes: Some(part_bytes),
+            write_depth: concurrency.map_or(self.write_depth, given_concurrency),
             ..self
         }
     }
 
-    /// The same plan for reading from objects.
+    /// The same plan for reading from objects, so many pieces of each ahead.
     #[must_use]
-    pub fn from_objects(self) -> Self {
+    pub fn from_objects(self, concurrency: Option<usize>) -> Self {
         Self {
+            depth: concurrency.map_or(self.depth, given_concurrency),
             part_bytes: Some(Chosen {
                 value: PIECE_BYTES,
                 because: "reads ahead while others arrive",
@@ -349,6 +352,13 @@ fn sample_bytes(compression: Compression, frame_bytes: usize) -> usize {
     match compression.algorithm {
         Algorithm::None => 0,
         _ => compression.decoder_bytes(frame_bytes) + frame_bytes,
+    }
+}
+
+fn given_concurrency(value: usize) -> Chosen {
+    Chosen {
+        value,
+        because: "concurrency as given",
     }
 }
 
@@ -540,7 +550,7 @@ mod tests {
         let plan = |bytes, families, tuning: Tuning| {
             let size = whole(bytes);
             let plan = Plan::for_backup(Compression::NONE, families, 0, size, reads_by(), tuning);
-            plan.to_objects(bytes, tuning)
+            plan.to_objects(bytes, tuning, None)
         };
         let part = |plan: &Plan| plan.part_bytes.expect("parts").value;
         let given = Tuning {
@@ -553,6 +563,10 @@ mod tests {
         };
         assert_eq!(part(&plan(1 << 30, 1, Tuning::default())), 10 << 20);
         assert_eq!(part(&plan(1 << 30, 1, given)), 20 << 20);
+        let few = plan(1 << 30, 1, given);
+        let many = few.clone().to_objects(1 << 30, given, Some(16));
+        let more = (16 - few.write_depth.value) * part(&few);
+        assert_eq!(many.memory_bytes(), few.memory_bytes() + more);
         for (bytes, families, tuning) in [
             (1_u64 << 40, 1, Tuning::default()),
             (1 << 40, 1, given),

@@ -305,7 +305,7 @@ fn plan(media: &MediaSet, set: &SetConfiguration, request: &ReadRequest) -> Plan
         request.tuning,
     );
     match media.is_in_objects() {
-        true => plan.from_objects(),
+        true => plan.from_objects(media.concurrency()),
         false => plan,
     }
 }
