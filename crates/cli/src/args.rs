@@ -28,7 +28,7 @@ use clap::{Args, Parser, Subcommand};
 use windlass_base::size::parse_bytes;
 use windlass_base::word::{Depth, Goal};
 use windlass_instance::RestorePolicy;
-use windlass_instance::operation::CompressionChoice;
+use windlass_instance::operation::{CompressionChoice, Part};
 use windlass_io::queue::IoMethodChoice;
 
 use crate::logging::{Format, Level};
@@ -361,6 +361,9 @@ pub(crate) struct VerifyArguments {
     /// Stop at the first damage instead of counting all of it
     #[arg(long)]
     pub(crate) stop_on_error: bool,
+    /// Read only a part of the data, such as 2/7, the second of seven: what is not read is not called valid
+    #[arg(long, value_name = "K/N", value_parser = parse_part, conflicts_with_all = ["stop_on_error", "without_key", "tsql", "dry_run"])]
+    pub(crate) subset: Option<Part>,
     /// Refuse a set made without --checksum
     #[arg(long)]
     pub(crate) checksum: bool,
@@ -385,6 +388,17 @@ pub(crate) struct VerifyArguments {
     pub(crate) keys: KeyArguments,
     #[command(flatten)]
     pub(crate) run: RunArguments,
+}
+
+fn parse_part(text: &str) -> Result<Part, String> {
+    let part = text.split_once('/').and_then(|(number, of)| {
+        let (number, of) = (number.parse().ok()?, of.parse().ok()?);
+        Some(Part { number, of })
+    });
+    part.filter(|part| {
+        (1..=Part::OF_MAX).contains(&part.of) && (1..=part.of).contains(&part.number)
+    })
+    .ok_or_else(|| "a part such as 2/7".to_owned())
 }
 
 fn parse_drive(text: &str) -> Result<(char, PathBuf), String> {

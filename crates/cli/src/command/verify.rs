@@ -45,6 +45,7 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
             .map(|path| absolute(path))
             .collect(),
         is_without_key: arguments.without_key,
+        part: arguments.subset,
         threads: arguments.threads.and_then(Threads::count).map(i64::from),
         io_method: arguments.io,
         stats: arguments.run.stats.map(i64::from),

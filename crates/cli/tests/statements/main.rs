@@ -105,3 +105,4 @@ mod support;
 mod surface;
 mod terminal;
 mod unsupported;
+mod verify_part;

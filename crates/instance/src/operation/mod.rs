@@ -59,6 +59,7 @@ mod timing;
 mod trace;
 mod unpack;
 pub(crate) mod verify;
+mod verify_part;
 
 pub use windlass_source::engine::{StopAt, WantedMark};
 pub use windlass_source::{Depth, Recovery};
@@ -89,3 +90,4 @@ pub use ship::{ShipOptions, Shipped};
 pub use store::StoreOptions;
 pub use unpack::{UnpackOptions, UnpackedFile};
 pub use verify::{OPERATION as VERIFICATION, VerifyOptions, VerifyOutcome};
+pub use verify_part::Part;

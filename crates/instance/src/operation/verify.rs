@@ -6,6 +6,7 @@ use windlass_base::message::table;
 use windlass_base::{Moment, range};
 use windlass_catalog::{Depth, RestoreRecord, RestoreType};
 use windlass_crypt::KeyRing;
+use windlass_device::DeviceAddress;
 use windlass_io::queue::IoMethodChoice;
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::{
@@ -16,6 +17,7 @@ use windlass_source::{Recovery, RestoreTarget as _};
 
 use super::media::{MediaOptions, OpenedSet, Required, check_moved_once, check_moves, moved_to};
 use super::observer::Watch;
+use super::verify_part::{self, Part};
 use super::{history, number, rehearse, signing, sql_server};
 use crate::event_log::Entry;
 use crate::message_of::loss_messages;
@@ -39,6 +41,8 @@ pub struct VerifyOptions {
     pub signed_by: Vec<String>,
     /// Checks an encrypted set by its checksums alone.
     pub is_without_key: bool,
+    /// Checks only this part.
+    pub part: Option<Part>,
     /// Enters the set in the history.
     pub loads_history: bool,
     /// Threads; chosen by the plan when absent.
@@ -57,6 +61,7 @@ impl Default for VerifyOptions {
             keys: KeyRing::default(),
             signed_by: Vec::new(),
             is_without_key: false,
+            part: None,
             loads_history: false,
             threads: None,
             io_method: IoMethodChoice::default(),
@@ -75,6 +80,8 @@ pub enum VerifyOutcome {
         /// `None` for a set that SQL Server wrote.
         report: Option<Box<ReadReport>>,
     },
+    /// A part was read, and is as it was written.
+    Part,
     /// A dry run: only headers were read.
     Rehearsed,
 }
@@ -119,11 +126,7 @@ fn attempt(
     };
     let devices = options.media.addresses(session, None)?;
     if sql_server::is_backup(&devices) {
-        let media = sql_server::Media::new(&devices, &options.media);
-        let required = Required::of_verification(session, &options.keys, &options.signed_by)?;
-        let position = media.verify(&required, options.on_damage, sink)?;
-        let report = None;
-        return Ok(VerifyOutcome::Valid { position, report });
+        return of_sql_server(session, options, &devices, sink);
     }
     let opened = OpenedSet::open(session, devices, &options.media)?;
     let (set, position) = (&opened.set, opened.position);
@@ -139,6 +142,10 @@ fn attempt(
         let plan = windlass_pipeline::plan_reading(&opened.media, position, &request)?;
         rehearse::reading(OPERATION, &set.database, set, plan, &[], sink);
         return Ok(VerifyOutcome::Rehearsed);
+    }
+    if let Some(part) = options.part {
+        verify_part::run(session, &opened, part, &request, stats, sink)?;
+        return Ok(VerifyOutcome::Part);
     }
     let is_unopened = options.is_without_key && set.is_encrypted();
     let depth = match is_unopened {
@@ -176,6 +183,22 @@ fn attempt(
         position,
         report: Some(Box::new(report)),
     })
+}
+
+fn of_sql_server(
+    session: &mut Session,
+    options: &VerifyOptions,
+    devices: &[DeviceAddress],
+    sink: &mut dyn Sink,
+) -> Result<VerifyOutcome, Failure> {
+    if options.part.is_some() {
+        return Err(table::no_part_of_sql_server().into());
+    }
+    let media = sql_server::Media::new(devices, &options.media);
+    let required = Required::of_verification(session, &options.keys, &options.signed_by)?;
+    let position = media.verify(&required, options.on_damage, sink)?;
+    let report = None;
+    Ok(VerifyOutcome::Valid { position, report })
 }
 
 /// The keys to open the set with, and the signers of which one must have signed it.
