@@ -22,6 +22,7 @@
 //! - [`mod@visible`]: text without characters that act on a terminal.
 #![forbid(unsafe_code)]
 
+pub mod at_once;
 pub mod bytes;
 pub mod checksum;
 mod guid;

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::io;
 
+use windlass_base::at_once::at_once;
+
 use crate::error::{Error, Operation};
 use crate::{DeviceWriter, system_text};
 
@@ -14,10 +16,20 @@ use crate::{DeviceWriter, system_text};
 /// # Errors
 /// The first one; then nothing has changed, unless it says so.
 pub fn commit(mut devices: Vec<Box<dyn DeviceWriter>>) -> Result<(), Error> {
-    for device in &mut devices {
-        device.prepare()?;
-    }
+    let at_once_all = devices.iter().all(|device| device.is_named_at_once());
+    let prepared = at_once(&mut devices, at_once_all, |device| device.prepare());
+    prepared.into_iter().collect::<Result<(), Error>>()?;
     let is_one_of_several = devices.len() > 1;
+    if at_once_all {
+        let named = at_once(&mut devices, true, |device| {
+            device.take_name(is_one_of_several)
+        });
+        if let Err(error) = named.into_iter().collect::<Result<(), Error>>() {
+            return Err(undo(devices, error));
+        }
+        devices.into_iter().for_each(DeviceWriter::settle);
+        return Ok(());
+    }
     for index in 0..devices.len() {
         if let Err(error) = devices[index].take_name(is_one_of_several) {
             return Err(undo(devices, error));

@@ -142,6 +142,11 @@ pub trait DeviceWriter: Send + fmt::Debug {
     /// name before is kept until [`DeviceWriter::settle`], where that is possible.
     fn take_name(&mut self, keeps_earlier: bool) -> Result<(), Error>;
 
+    /// Whether it waits for another machine, and may be named while others are: it takes nothing from an earlier backup.
+    fn is_named_at_once(&self) -> bool {
+        false
+    }
+
     /// Undoes [`DeviceWriter::take_name`], also after it failed. `false` if what had the name is gone.
     fn give_back_name(&mut self) -> bool;
 

@@ -17,6 +17,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
+use windlass_base::at_once::at_once;
 use windlass_base::{Guid, Moment};
 use windlass_catalog::{Catalog, Error, PastBackup, PastMedium};
 use windlass_device::{DeviceAddress, DeviceReader};
@@ -432,7 +433,8 @@ pub(crate) fn state(devices: &[DeviceAddress]) -> String {
             metadata.ino(),
         ))
     };
-    let lines: Option<Vec<String>> = devices.iter().map(line).collect();
+    let is_remote = devices.iter().any(DeviceAddress::is_object);
+    let lines: Option<Vec<String>> = at_once(devices, is_remote, line).into_iter().collect();
     let mut lines = lines.unwrap_or_default();
     lines.sort();
     lines.join("\n")

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windlass_base::Guid;
+use windlass_base::at_once::at_once;
 use windlass_crypt::KeyFileEntry;
 use windlass_device::{DeviceAddress, DeviceReader};
 use windlass_media::{
@@ -228,8 +229,9 @@ impl MediaSet {
 
     fn open_each(devices: &[DeviceAddress]) -> Result<Self, Error> {
         let mut families: Vec<Family> = Vec::with_capacity(devices.len());
-        for device in devices {
-            let family = Family::open(device)?;
+        let is_remote = devices.iter().any(DeviceAddress::is_object);
+        for family in at_once(devices, is_remote, Family::open) {
+            let family = family?;
             if let Some(first) = families.first() {
                 same_media_set(first, &family)?;
             }

@@ -413,3 +413,21 @@ fn a_full_backup_and_its_differential_may_be_in_a_store_and_on_disk() {
         assert_eq!(mixed.code, Some(1), "{}", mixed.err);
     }
 }
+
+#[test]
+fn stripes_are_asked_for_at_once() {
+    let (place, server) = place();
+    let urls: Vec<String> = (1..=4)
+        .map(|stripe| server.url(&format!("{stripe}.bak")))
+        .collect();
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+    server.slow(std::time::Duration::from_millis(200));
+    let made = backup(&place, &server, &urls, &[]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    server.requests();
+    server.served_at_once();
+    well(&place, &server, &[&["header"][..], &urls].concat());
+    assert_eq!(server.served_at_once(), 4);
+    let asked = server.requests();
+    assert!(asked.len() <= 8, "{asked:?}");
+}

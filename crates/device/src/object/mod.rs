@@ -29,8 +29,9 @@ use std::hash::{Hash, Hasher};
 use std::io;
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt as _};
+use object_store::{GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt as _};
 
 pub use self::access::{
     AZURE_SIGNATURE, Access, GOOGLE_ACCOUNT, KeyError, MANAGED_IDENTITY, S3_KEY,
@@ -118,11 +119,29 @@ impl ObjectAddress {
         self.settings.concurrency
     }
 
-    /// The object in the state in which it is or was listed; `None` if there is none.
-    pub(crate) fn found_or_listed(&self) -> io::Result<Option<Found>> {
-        match &self.listed {
-            Some(listed) => Ok(Some(listed.clone())),
-            None => self.found(),
+    /// The object in the state in which it is, with its first bytes, or in which it was listed, without any; `None` if
+    /// there is none.
+    pub(crate) fn head(&self, bytes: u64) -> io::Result<Option<(Found, Bytes)>> {
+        if let Some(listed) = &self.listed {
+            return Ok(Some((listed.clone(), Bytes::new())));
+        }
+        let without_head = || Ok(self.found()?.map(|found| (found, Bytes::new())));
+        if self.url.is_folder() || self.settings.write_only {
+            return without_head();
+        }
+        let (store, key) = (&self.stores()?.hasty, self.key()?);
+        let options = GetOptions::new().with_range(Some(GetRange::Bounded(0..bytes)));
+        let asked = store::runtime()?.block_on(async {
+            let answer = store.get_opts(&key, options).await?;
+            let found = Found::of(&answer, self.url.kind());
+            Ok((found, answer.bytes().await?))
+        });
+        match asked {
+            Ok(opened) => Ok(Some(opened)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            // An empty object has no first byte.
+            Err(error) if error.to_string().contains("status code: 416") => without_head(),
+            Err(error) => Err(failure::reported(&error)),
         }
     }
 
@@ -168,6 +187,15 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    fn of(answer: &GetResult, kind: StoreKind) -> Self {
+        let write_id = answer.attributes.get(&write::write_id_attribute(kind));
+        Self {
+            bytes: answer.meta.size,
+            tag: answer.meta.e_tag.clone(),
+            write_id: write_id.map(|id| id.to_string()),
+        }
+    }
+
     /// A text of one line that differs if another object takes its place.
     pub(crate) fn state(&self) -> String {
         let tag = self.tag.as_deref().unwrap_or("-");
@@ -180,14 +208,7 @@ fn found(key: &Path, store: &dyn ObjectStore, kind: StoreKind) -> io::Result<Opt
     let options = object_store::GetOptions::new().with_head(true);
     let asked = store::runtime()?.block_on(store.get_opts(key, options));
     match asked {
-        Ok(answer) => Ok(Some(Found {
-            bytes: answer.meta.size,
-            tag: answer.meta.e_tag.clone(),
-            write_id: answer
-                .attributes
-                .get(&write::write_id_attribute(kind))
-                .map(|id| id.to_string()),
-        })),
+        Ok(answer) => Ok(Some(Found::of(&answer, kind))),
         Err(object_store::Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(failure::reported(&error)),
     }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use object_store::{GetOptions, GetRange};
@@ -23,6 +23,9 @@ pub const PIECE_BYTES: usize = 8 << 20;
 /// Pieces that are read ahead if nothing is said.
 const PIECES_AHEAD: usize = 4;
 
+/// Bytes at the start that are read when it is opened: the description of the media and of the first set.
+const HEAD_BYTES: u64 = 128 << 10;
+
 /// Bytes at the end that are read at once: what leads to the sets, and the last of them, is there.
 const TAIL_BYTES: u64 = 256 << 10;
 
@@ -36,7 +39,11 @@ pub(crate) struct ObjectReader {
     name: String,
     found: Found,
     ahead: Mutex<Ahead>,
+    /// Empty, or the first bytes.
+    head: Bytes,
     tail: OnceLock<Bytes>,
+    /// The tail, requested when the object was opened.
+    coming: Mutex<Option<Piece>>,
 }
 
 /// What is being read ahead, in order and without gaps.
@@ -88,15 +95,31 @@ impl Piece {
 impl ObjectReader {
     pub(crate) fn open(address: &ObjectAddress, name: &str) -> Result<Self, Error> {
         let fail = |error: io::Error| Error::new(Operation::Open, name, error);
-        let found = address.found_or_listed().map_err(fail)?;
+        let opened = address.head(HEAD_BYTES).map_err(fail)?;
         let nothing = || io::Error::new(io::ErrorKind::NotFound, "there is no object at this URL");
-        Ok(Self {
+        let (found, head) = opened.ok_or_else(nothing).map_err(fail)?;
+        let reader = Self {
             address: address.clone(),
             name: name.to_owned(),
-            found: found.ok_or_else(nothing).map_err(fail)?,
+            found,
             ahead: Mutex::default(),
+            head,
             tail: OnceLock::new(),
-        })
+            coming: Mutex::default(),
+        };
+        if !reader.head.is_empty() && reader.found.bytes > HEAD_BYTES {
+            let tail = reader.piece(reader.tail_range()).map_err(fail)?;
+            reader.coming().replace(tail);
+        }
+        Ok(reader)
+    }
+
+    fn coming(&self) -> MutexGuard<'_, Option<Piece>> {
+        self.coming.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tail_range(&self) -> Range<u64> {
+        self.found.bytes.saturating_sub(TAIL_BYTES)..self.found.bytes
     }
 
     /// Starts reading a range of the object that was opened.
@@ -118,22 +141,25 @@ impl ObjectReader {
         if ahead.last_end == offset {
             ahead.in_sequence += buffer.len() as u64;
         } else {
-            ahead.in_sequence = 0;
+            // So long a read of the start begins a walk through all of it.
+            ahead.in_sequence = match offset {
+                0 => buffer.len() as u64,
+                _ => 0,
+            };
             ahead.pieces.clear();
         }
         ahead.last_end = offset + buffer.len() as u64;
         if ahead.in_sequence < IN_SEQUENCE_BYTES {
             let range = offset..offset + buffer.len() as u64;
-            return match self.in_tail(&range)? {
-                Some(content) => {
-                    buffer.copy_from_slice(&content);
-                    Ok(())
-                }
-                None => {
-                    buffer.copy_from_slice(&self.piece(range)?.content()?);
-                    Ok(())
-                }
+            let content = match self.in_head(&range) {
+                Some(content) => content,
+                None => match self.in_tail(&range)? {
+                    Some(content) => content,
+                    None => self.piece(range)?.content()?,
+                },
             };
+            buffer.copy_from_slice(&content);
+            return Ok(());
         }
         let mut done = 0;
         while done < buffer.len() {
@@ -158,16 +184,24 @@ impl ObjectReader {
         Ok(())
     }
 
+    /// A range of the head; `None` if it ends behind that.
+    fn in_head(&self, range: &Range<u64>) -> Option<Bytes> {
+        let is_within = range.end <= self.head.len() as u64;
+        is_within.then(|| self.head.slice(range.start as usize..range.end as usize))
+    }
+
     /// A range of the tail; `None` if it begins before that.
     fn in_tail(&self, range: &Range<u64>) -> io::Result<Option<Bytes>> {
-        let start = self.found.bytes.saturating_sub(TAIL_BYTES);
-        let Some(from) = range.start.checked_sub(start) else {
+        let whole = self.tail_range();
+        let Some(from) = range.start.checked_sub(whole.start) else {
             return Ok(None);
         };
         let tail = match self.tail.get() {
             Some(tail) => tail,
             None => {
-                let tail = self.piece(start..self.found.bytes)?.content()?;
+                let coming = self.coming().take();
+                let mut piece = coming.map_or_else(|| self.piece(whole), Ok)?;
+                let tail = piece.content()?;
                 self.tail.get_or_init(|| tail)
             }
         };

@@ -450,6 +450,10 @@ impl DeviceWriter for ObjectWriter {
         Err(fail(error))
     }
 
+    fn is_named_at_once(&self) -> bool {
+        self.earlier != Earlier::Replaced
+    }
+
     fn give_back_name(&mut self) -> bool {
         match self.is_ours() {
             Ok(true) if self.earlier != Earlier::Replaced => {}

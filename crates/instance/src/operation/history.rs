@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
+use windlass_base::at_once::at_once;
 use windlass_base::{Guid, Moment};
 use windlass_catalog::{
     BackupRecord, DatabaseRecord, Depth, FailureRecord, FamilyRecord, MediaSetRecord, StoredValue,
@@ -28,11 +29,16 @@ pub(super) fn backup_record(
     let copies = std::iter::once(&media.devices).chain(&media.mirrors);
     let families = copies.zip(0..).flat_map(|(devices, mirror)| {
         let families = families(header, devices, mirror).into_iter();
-        families.zip(devices).map(|(family, device)| FamilyRecord {
-            end_bytes: device.length(),
-            mount_point: device.file().and_then(presence::mount_point),
-            ..family
-        })
+        let is_remote = devices.iter().any(DeviceAddress::is_object);
+        let lengths = at_once(devices, is_remote, DeviceAddress::length);
+        let devices = devices.iter().zip(lengths);
+        families
+            .zip(devices)
+            .map(|(family, (device, length))| FamilyRecord {
+                end_bytes: length,
+                mount_point: device.file().and_then(presence::mount_point),
+                ..family
+            })
     });
     let mut record = record(header, set, families.collect());
     let milliseconds = i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);

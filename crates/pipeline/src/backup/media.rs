@@ -4,6 +4,7 @@
 //! level can share a media set, and the set's name is not compared when overwriting. No device is changed
 //! before all devices have been examined.
 
+use windlass_base::at_once::at_once;
 use windlass_base::{Guid, Moment};
 use windlass_device::{DeviceAddress, Operation, Start, WriteTuning};
 use windlass_io::queue::IoMethodChoice;
@@ -57,9 +58,9 @@ pub(super) fn open(
         io_method,
     };
     let open = |starts: Vec<FamilyStart>| {
-        starts
+        let open = |start: FamilyStart| start.open(tuning, plan.limits.write);
+        at_once(starts, request.is_in_objects(), open)
             .into_iter()
-            .map(|start| start.open(tuning, plan.limits.write))
             .collect::<Result<Vec<_>, _>>()
     };
     match examine(request)? {
@@ -188,8 +189,9 @@ fn decide(request: &MediaRequest) -> Result<Found, Error> {
             .chain(request.mirrors.iter().flatten())
     };
     let mut has_content = false;
-    for device in all() {
-        if device.has_content()? {
+    let contents = at_once(all(), request.is_in_objects(), DeviceAddress::has_content);
+    for (device, found) in all().zip(contents) {
+        if found? {
             refuse_database(device)?;
             refuse_append(device, request.overwrite)?;
             has_content = true;

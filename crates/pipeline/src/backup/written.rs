@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use windlass_base::at_once::at_once;
 use windlass_base::checksum::checksum;
 use windlass_device::DeviceAddress;
 use windlass_media::{ChunkHeader, MediaError, SetConfiguration, SetListing};
@@ -53,10 +54,12 @@ fn check_copy(copy: &[DeviceAddress], set: &SetConfiguration) -> Result<bool, Er
         .collect();
     let media = MediaSet::open(&copy)?;
     let found = media.complete(set.position)?;
-    for (family, listing) in media.families.iter().zip(&found.listings) {
+    let families = media.families.iter().zip(&found.listings);
+    let checked = at_once(families, media.is_in_objects(), |(family, listing)| {
         check_holes(family, listing)?;
-        check_sample(family, listing)?;
-    }
+        check_sample(family, listing)
+    });
+    checked.into_iter().collect::<Result<(), Error>>()?;
     Ok(found.configuration().set_guid == set.set_guid)
 }
 

@@ -124,10 +124,10 @@ fn measure(
     let mut seconds = vec![vec![Vec::new(); Step::ALL.len()]; all.len()];
     for _ in 0..options.rounds {
         for (who, of_who) in all.iter().zip(&mut seconds) {
+            step::clean(folder)?;
             for (step, of_step) in Step::ALL.iter().zip(of_who) {
                 of_step.extend(who.run(*step, folder, endpoint)?);
             }
-            step::clean(folder)?;
         }
     }
     println!(

@@ -59,6 +59,8 @@ impl Who {
             .env("AWS_SECRET_ACCESS_KEY", SECRET)
             .env("AWS_REGION", "us-east-1")
             .env("NO_PROXY", "127.0.0.1")
+            // The store speaks plain HTTP, and Litestream does not start with this.
+            .env_remove("AWS_CA_BUNDLE")
             .stdin(Stdio::null());
         let begun = Instant::now();
         let output = command.output()?;
@@ -90,7 +92,7 @@ impl Who {
     }
 }
 
-/// Removes what the steps of one have left.
+/// Makes places for the steps of one, without what others have left.
 pub(crate) fn clean(folder: &Path) -> anyhow::Result<()> {
     let bucket = folder.join("store").join(BUCKET);
     for place in [folder.join("restored"), bucket.clone()] {
@@ -99,6 +101,7 @@ pub(crate) fn clean(folder: &Path) -> anyhow::Result<()> {
         }
     }
     std::fs::create_dir(&bucket)?;
+    std::fs::create_dir(folder.join("restored"))?;
     Ok(())
 }
 

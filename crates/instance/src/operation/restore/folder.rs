@@ -1,6 +1,7 @@
 //! Folders among the media of a restore: the files in them that are media are meant.
 
 use windlass_base::Message;
+use windlass_base::at_once::at_once;
 use windlass_base::message::table;
 use windlass_device::{DeviceAddress, DeviceFolder};
 use windlass_pipeline::{Error as PipelineError, MediaSet};
@@ -35,8 +36,10 @@ pub(super) fn unfolded(
     let mut devices = Vec::new();
     let mut folders: Vec<DeviceFolder> = Vec::new();
     let mut notes = Vec::new();
-    for device in named {
-        match device.folder().map_err(PipelineError::from)? {
+    let is_remote = named.iter().any(DeviceAddress::is_object);
+    let found = at_once(&named, is_remote, DeviceAddress::folder);
+    for (device, folder) in named.iter().cloned().zip(found) {
+        match folder.map_err(PipelineError::from)? {
             Some(folder) => folders.push(folder),
             None => devices.push(device),
         }
