@@ -127,6 +127,7 @@ fn another_server_needs_the_certificate_first() {
         text.starts_with("Cannot find server certificate with thumbprint '0x"),
         "{text}"
     );
+    assert!(text.contains("--key FILE"), "{text}");
     assert!(!place.path("copy.db").exists());
     // The certificate alone does not do; with its key it does.
     let public = on_instance(

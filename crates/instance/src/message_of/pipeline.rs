@@ -137,12 +137,19 @@ fn key_message(device: &str, error: &CryptError) -> Message {
     missing.unwrap_or_else(|| table::encryption_failed(format!("'{device}': {error}")))
 }
 
+/// What SQL Server does not say of a missing certificate.
+const CERTIFICATE_ADVICE: &str = "Create it from its backup (CREATE CERTIFICATE ... FROM FILE), or name its key: --key FILE. To \
+     check what can be checked without it: windlass verify --without-key.";
+
 /// Names certificates as SQL Server does; SQL Server has no passphrases.
 fn certificates(recipients: &str) -> Option<Message> {
     let names = recipients.split(", ");
     let thumbprints: Vec<_> = names.filter(|name| name.starts_with("0x")).collect();
-    (!thumbprints.is_empty())
-        .then(|| table::certificate_not_found(thumbprints.join(", ")).with_state(3))
+    (!thumbprints.is_empty()).then(|| {
+        table::certificate_not_found(thumbprints.join(", "))
+            .with_state(3)
+            .with_advice(Some(CERTIFICATE_ADVICE))
+    })
 }
 
 fn passphrase(device: &str, recipients: &str) -> Option<Message> {

@@ -7,13 +7,24 @@
 //! not be restored.
 
 use windlass_base::message::table;
-use windlass_base::time_text;
+use windlass_base::{Message, time_text};
 use windlass_catalog::EarlierBackups;
 use windlass_pipeline::MediaRequest;
 use windlass_source::sqlite::{CutLog, LogOf, Slice, SpooledLog, SqliteLogSnapshot};
 
 use super::{BackupOperation, BackupOutcome, LogChoice};
 use crate::{Failure, Session, Sink};
+
+/// What keeps the log of a SQLite file.
+const FOLLOW_ADVICE: &str = "The log of a SQLite file is kept while it is followed: by windlass serve, of databases in recovery \
+     model FULL, or by windlass follow.";
+
+/// No backup leads into the log that is kept.
+fn no_base() -> Message {
+    let advice = "A full or differential backup that is made while the log is kept begins it; one that is older than the follower \
+         does not.";
+    table::no_current_backup().with_advice(Some(advice))
+}
 
 impl BackupOperation<'_> {
     pub(super) fn run_sqlite_log(
@@ -24,7 +35,10 @@ impl BackupOperation<'_> {
     ) -> Result<BackupOutcome, Failure> {
         let given = self.options.spool.clone();
         let spool = given.or_else(|| self.session.instance.kept_log(&self.record));
-        let not_kept = || Failure::from(table::not_in_simple_recovery("BACKUP LOG"));
+        let not_kept = || {
+            let message = table::not_in_simple_recovery("BACKUP LOG");
+            Failure::from(message.with_advice(Some(FOLLOW_ADVICE)))
+        };
         let spool = spool.ok_or_else(not_kept)?;
         if matches!(choice, LogChoice::NoRecovery | LogChoice::Standby(_)) {
             return Err(table::tail_of_sqlite_not_supported().into());
@@ -88,7 +102,7 @@ impl BackupOperation<'_> {
             if is_based {
                 return Ok((slice, dropped));
             }
-            let failure = Failure::from(table::no_current_backup());
+            let failure = Failure::from(no_base());
             return Err(match slice.gap() {
                 None => failure,
                 Some((from_us, to_us, reason)) => {
@@ -97,6 +111,6 @@ impl BackupOperation<'_> {
                 }
             });
         }
-        Err(table::no_current_backup().into())
+        Err(no_base().into())
     }
 }

@@ -101,7 +101,15 @@ impl RestoreOperation<'_> {
             if reader.options.stop == StopAt::End
                 && self.kind.has_unsaved_tail(self.session, reader, known)
             {
-                return Err(table::tail_not_backed_up(reader.name).into());
+                let is_file = reader.opened.set.source_kind == SourceKind::Sqlite;
+                let advice = match is_file {
+                    true => {
+                        "Of a SQLite file: BACKUP LOG without NORECOVERY. On the command line, WITH REPLACE is --replace."
+                    }
+                    false => "On the command line, WITH REPLACE is --replace.",
+                };
+                let message = table::tail_not_backed_up(reader.name);
+                return Err(message.with_advice(Some(advice)).into());
             }
         }
         let together: Vec<PathBuf> = files.iter().map(|file| file.record.path.clone()).collect();
