@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::address::DeviceAddress;
 use crate::object::{
-    Access, ListedObject, ObjectAddress, ObjectSettings, ObjectUrl, UnfinishedUpload,
+    Access, ListedObject, ObjectAddress, ObjectSettings, ObjectUrl, Probed, UnfinishedUpload,
 };
 
 /// A folder.
@@ -92,6 +92,17 @@ impl DeviceFolder {
             });
             true
         })
+    }
+
+    /// Tries what a backup needs of a store, with a small object that is deleted again. A folder of files is none.
+    ///
+    /// # Errors
+    /// What the store says, if it does not write or list.
+    pub fn probe(&self) -> io::Result<Option<Probed>> {
+        match &self.0 {
+            Place::Disk(_) => Ok(None),
+            Place::Objects(folder) => folder.probe().map(Some),
+        }
     }
 
     /// The uploads below the folder that were begun and neither completed nor aborted. A folder of files has none.

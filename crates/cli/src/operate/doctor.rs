@@ -57,6 +57,9 @@ URL are aborted too.";
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct DoctorArguments {
+    /// Also try what a backup needs of the store of this URL, with a small object that is deleted again; can be repeated
+    #[arg(long, value_name = "URL")]
+    store: Vec<String>,
     /// Also list the unfinished uploads below this URL; can be repeated
     #[arg(long, value_name = "URL")]
     uploads: Vec<String>,
@@ -66,6 +69,58 @@ pub(crate) struct DoctorArguments {
     /// How long ago an upload was begun that is aborted: minutes, or 24h, or 7d
     #[arg(long, value_name = "TIME", default_value = "7d", requires = "clean", value_parser = parse_rpo)]
     older_than: i64,
+}
+
+/// Examines the stores that are named; the outcome if that ends the command.
+fn stores(
+    arguments: &DoctorArguments,
+    common: &Common,
+    findings: &mut Findings,
+    console: &mut Console,
+) -> Option<Outcome> {
+    if arguments.uploads.is_empty() && arguments.store.is_empty() {
+        return None;
+    }
+    let Some(session) = existing_session(common, console) else {
+        return Some(Outcome::Failed);
+    };
+    let folders = session.folders(&arguments.store);
+    match folders.and_then(|tried| Ok((tried, session.folders(&arguments.uploads)?))) {
+        Ok((tried, listed)) => {
+            tried.iter().for_each(|folder| probe(folder, findings));
+            listed
+                .iter()
+                .for_each(|folder| uploads(folder, arguments, findings));
+            None
+        }
+        Err(failure) => Some(ended(Err::<(), _>(failure), console)),
+    }
+}
+
+/// Tries a store.
+fn probe(folder: &DeviceFolder, findings: &mut Findings) {
+    let what = format!("store {folder}");
+    let (state, detail) = match folder.probe() {
+        Err(error) => (State::Error, error.to_string()),
+        Ok(None) => (State::Error, "this is no URL of a store".to_owned()),
+        Ok(Some(found)) if !found.keeps_object || !found.keeps_object_of_parts => (
+            State::Error,
+            "it ignores the condition not to overwrite: of two backups to one name at the same time, one is lost; back up \
+             to folders (a URL that ends in a slash), or to names with <GUID>"
+                .to_owned(),
+        ),
+        Ok(Some(found)) if !found.deletes => (
+            State::Warning,
+            "it writes, lists, and keeps what is not to be overwritten; the key may not delete: the trial object stays, and so \
+             do stripes of a backup that fails at its end"
+                .to_owned(),
+        ),
+        Ok(Some(_)) => (
+            State::Ok,
+            "it writes, lists, deletes, and keeps what is not to be overwritten".to_owned(),
+        ),
+    };
+    findings.add(state, what, detail);
 }
 
 /// Runs the command.
@@ -95,16 +150,8 @@ pub(super) fn run(arguments: &DoctorArguments, common: &Common, settings: &Setti
             instance(folder, &mut session, &mut findings);
         }
     }
-    if !arguments.uploads.is_empty() {
-        let Some(session) = existing_session(common, &mut console) else {
-            return Outcome::Failed;
-        };
-        match session.folders(&arguments.uploads) {
-            Ok(folders) => folders
-                .iter()
-                .for_each(|folder| uploads(folder, arguments, &mut findings)),
-            Err(failure) => return ended(Err::<(), _>(failure), &mut console),
-        }
+    if let Some(outcome) = stores(arguments, common, &mut findings, &mut console) {
+        return outcome;
     }
     findings.add(
         State::Ok,

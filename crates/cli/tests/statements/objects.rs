@@ -431,3 +431,32 @@ fn stripes_are_asked_for_at_once() {
     let asked = server.requests();
     assert!(asked.len() <= 8, "{asked:?}");
 }
+
+#[test]
+fn a_store_is_tried_before_a_backup_relies_on_it() {
+    let (place, server) = place();
+    let doctor = ["doctor", "--store", &server.url("prod/")];
+    let good = run(&place, &server, &doctor);
+    assert_eq!(good.code, Some(0), "{}", good.out);
+    assert!(
+        good.out.contains("keeps what is not to be overwritten"),
+        "{}",
+        good.out
+    );
+    assert!(server.keys().is_empty() && server.unfinished_uploads() == 0);
+    server.ignore_conditions();
+    let careless = run(&place, &server, &doctor);
+    assert_eq!(careless.code, Some(1), "{}", careless.out);
+    assert!(
+        careless.out.contains("ignores the condition"),
+        "{}",
+        careless.out
+    );
+    assert!(server.keys().is_empty(), "{:?}", server.keys());
+    let nothing = run(
+        &place,
+        &server,
+        &["doctor", "--store", "s3://127.0.0.1:1/backups/"],
+    );
+    assert_eq!(nothing.code, Some(1), "{}", nothing.out);
+}

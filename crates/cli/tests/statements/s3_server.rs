@@ -94,6 +94,8 @@ struct State {
     forgets_locks: bool,
     /// Speaks Google's protocol.
     is_google: bool,
+    /// Overwrites whatever the condition says.
+    ignores_conditions: bool,
     /// How long each request takes, how many are served now, and how many at most were.
     latency: Duration,
     served: usize,
@@ -211,6 +213,11 @@ impl Server {
 
     pub(crate) fn fail(&self, fault: Fault) {
         self.state().faults.push(fault);
+    }
+
+    /// Overwrites from now on, whatever the condition says.
+    pub(crate) fn ignore_conditions(&self) {
+        self.state().ignores_conditions = true;
     }
 
     /// Lets each request take some time from now on.
@@ -564,6 +571,9 @@ impl State {
 
     /// Whether a condition forbids the object that there is, or that there is none.
     fn must_not_exist(&self, request: &Request) -> bool {
+        if self.ignores_conditions {
+            return false;
+        }
         if self.is_google {
             let found = self.objects.get(&request.path);
             let found = found.map_or(0, |object| object.generation);

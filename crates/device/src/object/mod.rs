@@ -12,6 +12,7 @@ mod folder;
 mod google;
 mod lock;
 mod part;
+mod probe;
 mod profile;
 mod read;
 mod s3;
@@ -38,6 +39,7 @@ pub use self::access::{
 };
 pub use self::folder::ListedObject;
 pub use self::lock::Locked;
+pub use self::probe::Probed;
 pub(crate) use self::read::ObjectReader;
 pub use self::read::PIECE_BYTES;
 pub use self::settings::{LockMode, ObjectLock, ObjectSettings, PartChecksum};

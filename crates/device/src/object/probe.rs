@@ -1,0 +1,90 @@
+//! Tries what a backup needs of a store, with a small object that is deleted again.
+
+use std::io;
+use std::sync::Arc;
+
+use object_store::path::Path;
+use object_store::{Error, ObjectStore, PutMode, PutOptions, PutPayload};
+
+use super::store::{Stores, runtime};
+use super::url::StoreKind;
+use super::{ObjectAddress, failure};
+
+/// What a store did. What it refused altogether is an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probed {
+    /// Whether it refused to put an object in the place of another, as it was told to.
+    pub keeps_object: bool,
+    /// The same for an upload in parts.
+    pub keeps_object_of_parts: bool,
+    /// Whether the key may delete.
+    pub deletes: bool,
+}
+
+impl ObjectAddress {
+    /// Tries it below a folder.
+    ///
+    /// # Errors
+    /// What the store says, if it does not write or list.
+    pub(crate) fn probe(&self) -> io::Result<Probed> {
+        let key = format!(
+            "{}.windlass-probe-{}",
+            self.as_folder().url.key,
+            windlass_base::Guid::random()
+        );
+        let object = Self {
+            url: self.url.with_key(key.trim_start_matches('/')),
+            listed: None,
+            ..self.clone()
+        };
+        let (path, stores) = (object.key()?, object.stores()?);
+        let reported = |error: Error| failure::reported(&error);
+        runtime()?
+            .block_on(put(&*stores.hasty, &path))
+            .map_err(reported)?;
+        let probed = runtime()?.block_on(overwritten(stores, &path, self.url.kind()));
+        let deletes = object.delete().is_ok();
+        let (keeps_object, keeps_object_of_parts) = probed.map_err(reported)?;
+        self.as_folder().has_any()?;
+        Ok(Probed {
+            keeps_object,
+            keeps_object_of_parts,
+            deletes,
+        })
+    }
+}
+
+async fn put(store: &dyn ObjectStore, path: &Path) -> object_store::Result<()> {
+    let options = PutOptions {
+        mode: PutMode::Create,
+        ..PutOptions::default()
+    };
+    let payload = PutPayload::from_static(b"a trial of windlass doctor");
+    store.put_opts(path, payload, options).await.map(drop)
+}
+
+/// Whether the store keeps the object from being overwritten by a request, and by an upload.
+async fn overwritten(
+    stores: &Stores,
+    path: &Path,
+    kind: StoreKind,
+) -> object_store::Result<(bool, bool)> {
+    let is_kept = |answer: object_store::Result<()>| match answer {
+        Ok(()) => Ok(false),
+        Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(true),
+        Err(error) => Err(error),
+    };
+    let by_request = is_kept(put(&*stores.hasty, path).await)?;
+    if kind == StoreKind::Google {
+        // Claims take the place of the condition, and they are requests.
+        return Ok((by_request, by_request));
+    }
+    let store = Arc::clone(&stores.creating);
+    let mut upload = store.put_multipart_opts(path, Default::default()).await?;
+    upload.put_part(PutPayload::from_static(b"another")).await?;
+    let completed = is_kept(upload.complete().await.map(drop));
+    if !matches!(completed, Ok(false)) {
+        let _aborted = upload.abort().await;
+    }
+    Ok((by_request, completed?))
+}
