@@ -12,7 +12,7 @@ use windlass_instance::{is_url, shown};
 const TAKE_URLS: &[(&str, &[&str])] = &[
     ("backup", &["base", "mirror", "to"]),
     ("check", &["media"]),
-    ("doctor", &["uploads"]),
+    ("doctor", &["store", "uploads"]),
     ("expire", &["folders"]),
     ("files", &["media"]),
     ("fleet", &["folder"]),

@@ -87,10 +87,12 @@ fn stores(
     let folders = session.folders(&arguments.store);
     match folders.and_then(|tried| Ok((tried, session.folders(&arguments.uploads)?))) {
         Ok((tried, listed)) => {
-            tried.iter().for_each(|folder| probe(folder, findings));
-            listed
-                .iter()
-                .for_each(|folder| uploads(folder, arguments, findings));
+            for folder in &tried {
+                probe(folder, findings);
+            }
+            for folder in &listed {
+                uploads(folder, arguments, findings);
+            }
             None
         }
         Err(failure) => Some(ended(Err::<(), _>(failure), console)),

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use object_store::path::Path;
-use object_store::{Error, ObjectStore, PutMode, PutOptions, PutPayload};
+use object_store::{Error, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload};
 
 use super::store::{Stores, runtime};
 use super::url::StoreKind;
@@ -80,7 +80,9 @@ async fn overwritten(
         return Ok((by_request, by_request));
     }
     let store = Arc::clone(&stores.creating);
-    let mut upload = store.put_multipart_opts(path, Default::default()).await?;
+    let mut upload = store
+        .put_multipart_opts(path, PutMultipartOptions::default())
+        .await?;
     upload.put_part(PutPayload::from_static(b"another")).await?;
     let completed = is_kept(upload.complete().await.map(drop));
     if !matches!(completed, Ok(false)) {
