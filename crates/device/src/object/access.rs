@@ -17,6 +17,8 @@ pub struct Access {
     pub(super) region: Option<String>,
     /// `http://host[:port]` of a store that is reached without TLS.
     pub(super) plain_endpoint: Option<String>,
+    /// What `STORAGE_EMULATOR_HOST` names, if that is not reached: what was meant for it must not go to Google.
+    refused_emulator: Option<String>,
     /// Whether a credential holds it: its name is the URL that it is for.
     is_of_credential: bool,
 }
@@ -171,10 +173,12 @@ impl Access {
         };
         let allowed = filled(allows).is_some_and(|value| value.eq_ignore_ascii_case("true"));
         let is_plain = |url: &String| url.starts_with("http://") && (allowed || is_loopback(url));
+        let refused = endpoint.clone().filter(|url| !is_plain(url));
         Self {
             key,
             region: filled("AWS_REGION").or_else(|| filled("AWS_DEFAULT_REGION")),
             plain_endpoint: endpoint.filter(is_plain),
+            refused_emulator: refused.filter(|_| kind == StoreKind::Google),
             is_of_credential: false,
         }
     }
@@ -210,6 +214,12 @@ impl Access {
             if !is_own {
                 return Err(KeyError::OtherAccount(own.clone()).to_string());
             }
+        }
+        if let Some(emulator) = &self.refused_emulator {
+            return Err(format!(
+                "STORAGE_EMULATOR_HOST names '{emulator}', which is reached only with http:// and, if it is another machine, with \
+                 GOOGLE_ALLOW_HTTP=true; without that variable, gs:// is Google's own"
+            ));
         }
         let is_foreign = url.kind() == StoreKind::Azure && !url.in_host;
         if is_foreign
@@ -506,6 +516,25 @@ mod tests {
         // A signature of a request is of no use to its receiver.
         let account = [("AZURE_STORAGE_KEY", "aGlkZGVu")];
         assert!(check(&account, "az://127.0.0.1:1/acct/cont/x"));
+    }
+
+    #[test]
+    fn what_is_meant_for_an_emulator_does_not_go_to_google() {
+        let url = ObjectUrl::parse("gs://bucket/x").unwrap();
+        let check = |host: &str, further: &[(&str, &str)]| {
+            let key = [("GOOGLE_APPLICATION_CREDENTIALS", "key.json")];
+            let emulator = [("STORAGE_EMULATOR_HOST", host)];
+            let found = access_of(StoreKind::Google, &[&key[..], &emulator, further].concat());
+            let found = found.unwrap();
+            let checked = found.check(&url);
+            checked.map(|()| found.plain_authority().map(str::to_owned))
+        };
+        assert_eq!(check("", &[]), Ok(None));
+        assert_eq!(check("localhost:1", &[]), Ok(Some("localhost:1".to_owned())));
+        let allowed = [("GOOGLE_ALLOW_HTTP", "true")];
+        assert!(check("http://gcs.lan:1", &[]).is_err());
+        assert!(check("http://gcs.lan:1", &allowed).is_ok());
+        assert!(check("https://gcs.lan:1", &allowed).is_err());
     }
 
     #[test]
