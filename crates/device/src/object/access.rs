@@ -530,7 +530,10 @@ mod tests {
             checked.map(|()| found.plain_authority().map(str::to_owned))
         };
         assert_eq!(check("", &[]), Ok(None));
-        assert_eq!(check("localhost:1", &[]), Ok(Some("localhost:1".to_owned())));
+        assert_eq!(
+            check("localhost:1", &[]),
+            Ok(Some("localhost:1".to_owned()))
+        );
         let allowed = [("GOOGLE_ALLOW_HTTP", "true")];
         assert!(check("http://gcs.lan:1", &[]).is_err());
         assert!(check("http://gcs.lan:1", &allowed).is_ok());

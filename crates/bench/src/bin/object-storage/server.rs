@@ -100,8 +100,9 @@ impl Proxy {
         self.tell("/proxies/store/toxics", &toxic)
     }
 
-    /// A share of connections is reset after a while.
+    /// A share of connections is reset after a while. If that was said before, it is replaced.
     pub(crate) fn lose_connections(&self, share: f64) -> anyhow::Result<()> {
+        let _was_none = self.ask("DELETE", "/proxies/store/toxics/lost", "");
         let toxic = format!(
             r#"{{"name": "lost", "type": "reset_peer", "stream": "downstream", "toxicity": {share}, "attributes": {{"timeout": 300}}}}"#
         );
@@ -109,10 +110,14 @@ impl Proxy {
     }
 
     fn tell(&self, path: &str, body: &str) -> anyhow::Result<()> {
+        self.ask("POST", path, body)
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &str) -> anyhow::Result<()> {
         let mut connection = TcpStream::connect(("127.0.0.1", self.control))?;
         write!(
             connection,
-            "POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         )?;
         let mut answer = String::new();
