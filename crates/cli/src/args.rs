@@ -319,7 +319,7 @@ pub(crate) struct RestoreArguments {
     #[arg(long)]
     pub(crate) allow_unencrypted: bool,
     /// Options for the object store of URLs, as in T-SQL, such as {"s3": {"concurrency": 16}}
-    #[arg(long, value_name = "JSON")]
+    #[arg(long, value_name = "JSON", requires = "media")]
     pub(crate) restore_options: Option<String>,
     /// Refuse backup sets that were not signed with the key whose public half is in this file; can be
     /// repeated
@@ -362,7 +362,7 @@ pub(crate) struct VerifyArguments {
     #[arg(long)]
     pub(crate) stop_on_error: bool,
     /// Read only a part of the data, such as 2/7, the second of seven: what is not read is not called valid
-    #[arg(long, value_name = "K/N", value_parser = parse_part, conflicts_with_all = ["stop_on_error", "without_key", "tsql", "dry_run"])]
+    #[arg(long, value_name = "K/N", value_parser = parse_part, conflicts_with_all = ["stop_on_error", "without_key", "threads", "io", "plan", "tsql", "dry_run"])]
     pub(crate) subset: Option<Part>,
     /// Refuse a set made without --checksum
     #[arg(long)]

@@ -20,20 +20,14 @@ pub fn commit(mut devices: Vec<Box<dyn DeviceWriter>>) -> Result<(), Error> {
     let prepared = at_once(&mut devices, at_once_all, |device| device.prepare());
     prepared.into_iter().collect::<Result<(), Error>>()?;
     let is_one_of_several = devices.len() > 1;
-    if at_once_all {
-        let named = at_once(&mut devices, true, |device| {
-            device.take_name(is_one_of_several)
-        });
-        if let Err(error) = named.into_iter().collect::<Result<(), Error>>() {
-            return Err(undo(devices, error));
-        }
-        devices.into_iter().for_each(DeviceWriter::settle);
-        return Ok(());
-    }
-    for index in 0..devices.len() {
-        if let Err(error) = devices[index].take_name(is_one_of_several) {
-            return Err(undo(devices, error));
-        }
+    let take = |device: &mut Box<dyn DeviceWriter>| device.take_name(is_one_of_several);
+    let named: Result<(), Error> = match at_once_all {
+        true => at_once(&mut devices, true, take).into_iter().collect(),
+        // What replaces earlier backups stops at the first that cannot.
+        false => devices.iter_mut().try_for_each(take),
+    };
+    if let Err(error) = named {
+        return Err(undo(devices, error));
     }
     for device in devices {
         device.settle();

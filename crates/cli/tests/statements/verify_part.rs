@@ -80,8 +80,16 @@ fn what_has_no_meaning_for_a_part_is_refused() {
         let run = place.run(&["verify", "x.bak", &format!("--subset={wrong}")]);
         assert_eq!(run.code, Some(2), "{wrong}: {}", run.err);
     }
-    for further in ["--without-key", "--stop-on-error", "--tsql", "--dry-run"] {
-        let run = place.run(&["verify", "x.bak", "--subset", "1/4", further]);
-        assert_eq!(run.code, Some(2), "{further}: {}", run.err);
+    for further in [
+        &["--without-key"][..],
+        &["--stop-on-error"],
+        &["--tsql"],
+        &["--dry-run"],
+        &["--plan"],
+        &["--threads", "2"],
+        &["--io", "threads"],
+    ] {
+        let run = place.run(&[&["verify", "x.bak", "--subset", "1/4"], further].concat());
+        assert_eq!(run.code, Some(2), "{further:?}: {}", run.err);
     }
 }
