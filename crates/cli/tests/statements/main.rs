@@ -100,6 +100,7 @@ mod sqlserver_faults;
 mod sqlserver_offline;
 mod ssms;
 mod stale_stripe;
+mod stores;
 mod streams;
 mod support;
 mod surface;

@@ -4,36 +4,23 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::objects::holds;
-use crate::support::{Place, Run, make_database, rows};
+use crate::stores::{LOGGED, PARTS, Program, goes_there_and_comes_back, place};
+use crate::support::{Place, Run};
 
 const ACCOUNT: &str = "windlasstest";
 /// `a key of the tests, which opens nothing` in base 64.
 const KEY: &str = "YSBrZXkgb2YgdGhlIHRlc3RzLCB3aGljaCBvcGVucyBub3RoaW5n";
 const CONTAINER: &str = "backups";
 
-/// In parts of the shortest length.
-const PARTS: [&str; 4] = ["--compress", "none", "--max-transfer-size", "5242880"];
-
 fn program() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/clients");
     folder.join("azurite/node_modules/.bin/azurite-blob")
 }
 
-/// The server, which ends with it.
-struct Azurite {
-    child: Child,
-    port: u16,
-}
-
-impl Drop for Azurite {
-    fn drop(&mut self) {
-        let _killed = self.child.kill();
-        let _ended = self.child.wait();
-    }
-}
+struct Azurite(Program);
 
 /// What the script prints.
 fn script(arguments: &[&str]) -> String {
@@ -53,41 +40,29 @@ impl Azurite {
             println!("skipped: Azurite is not installed (cargo xtask test installs it)");
             return None;
         }
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = free.local_addr().expect("its number").port();
-        drop(free);
-        let child = Command::new(program())
-            .args(["--blobHost", "127.0.0.1", "--blobPort", &port.to_string()])
-            .args(["--silent", "--skipApiVersionCheck", "--disableTelemetry"])
-            .arg("--location")
-            .arg(place.path("store"))
-            .env("AZURITE_ACCOUNTS", format!("{ACCOUNT}:{KEY}"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it starts");
-        let server = Self { child, port };
-        let begun = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(
-                begun.elapsed() < Duration::from_secs(60),
-                "it does not listen"
-            );
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        let endpoint = format!("http://127.0.0.1:{port}/{ACCOUNT}");
+        let server = Self(Program::start(|port| {
+            let mut command = Command::new(program());
+            command
+                .args(["--blobHost", "127.0.0.1", "--blobPort", &port.to_string()])
+                .args(["--silent", "--skipApiVersionCheck", "--disableTelemetry"])
+                .arg("--location")
+                .arg(place.path("store"))
+                .env("AZURITE_ACCOUNTS", format!("{ACCOUNT}:{KEY}"));
+            command
+        }));
+        let endpoint = format!("http://127.0.0.1:{}/{ACCOUNT}", server.0.port);
         script(&["container", &endpoint, ACCOUNT, KEY, CONTAINER]);
         Some(server)
     }
 
     fn url(&self, key: &str) -> String {
-        format!("az://127.0.0.1:{}/{ACCOUNT}/{CONTAINER}/{key}", self.port)
+        format!("az://127.0.0.1:{}/{ACCOUNT}/{CONTAINER}/{key}", self.0.port)
     }
 
     /// A command with the server as endpoint, and without a key.
     fn command(&self, place: &Place, arguments: &[&str]) -> Command {
         let mut command = place.command(arguments);
-        let endpoint = format!("http://127.0.0.1:{}", self.port);
+        let endpoint = format!("http://127.0.0.1:{}", self.0.port);
         command
             .env("AZURE_STORAGE_ENDPOINT", endpoint)
             .env("NO_PROXY", "127.0.0.1");
@@ -110,50 +85,22 @@ impl Azurite {
     }
 }
 
-fn place() -> Place {
-    let place = Place::new();
-    std::fs::remove_file(place.path("app.db")).expect("a file");
-    make_database(&place.path("app.db"), 14_000);
-    std::fs::write(place.path("pass"), "correct horse battery staple").expect("a file");
-    place
-}
-
 #[test]
 fn backups_of_every_kind_go_to_azure_and_come_back() {
     let place = place();
     let Some(server) = Azurite::start(&place) else {
         return;
     };
-    let instance = ["--instance", "instance"];
-    let secret = ["--passphrase-file", "pass"];
-    let options = [
-        "--backup-options",
+    goes_there_and_comes_back(
+        &place,
+        &|arguments| server.run(&place, arguments),
+        &|key| server.url(&format!("prod/{key}")),
         r#"{"azure": {"storage_class": "Cool", "tags": {"team": "dba"}}}"#,
-    ];
+    );
+    let secret = ["--passphrase-file", "pass"];
     let urls = ["prod/1 a.bak", "prod/2.bak"].map(|key| server.url(key));
-    let full = ["backup", "app.db", "--to", &urls[0], "--to", &urls[1]];
-    let full = [&full[..], &PARTS, &secret, &options, &instance].concat();
-    server.well(&place, &full);
-    let again = server.run(&place, &full);
-    assert!(again.err.contains("use FORMAT"), "{}", again.err);
-    server.well(&place, &[&full[..], &["--format"]].concat());
-    let database = rusqlite::Connection::open(place.path("app.db")).expect("a database");
-    let added = database.execute_batch("INSERT INTO t (body) VALUES ('later')");
-    added.expect("a row");
-    drop(database);
-    let folder = server.url("prod/more/");
-    let differential = ["backup", "app.db", "--differential", "--to", &folder];
-    server.well(&place, &[&differential[..], &secret, &instance].concat());
     let verify = ["verify", &urls[1], &urls[0]];
-    server.well(&place, &[&verify[..], &secret].concat());
     let all = server.url("prod/");
-    let restore = ["restore", &all, "--of", "app", "--to", "r.db"];
-    server.well(&place, &[&restore[..], &secret].concat());
-    assert_eq!(rows(&place.path("r.db")), 14_001);
-    let striped = ["backup", "app.db", "--to", &folder, "--to", &folder];
-    server.well(&place, &[&striped[..], &secret, &instance].concat());
-    let fleet = server.well(&place, &["--json", "fleet", &all]);
-    assert!(fleet.out.contains("\"app\""), "{}", fleet.out);
     let expire = ["expire", &all, "--last", "1", "--delete", "--trust-headers"];
     server.well(&place, &expire);
     let gone = server.run(&place, &[&verify[..], &secret].concat());
@@ -163,7 +110,7 @@ fn backups_of_every_kind_go_to_azure_and_come_back() {
         (uploads.out + &uploads.err).contains("after 7 days by itself"),
         "what killed backups leave"
     );
-    let missing = format!("az://127.0.0.1:{}/{ACCOUNT}/nothing/x.bak", server.port);
+    let missing = format!("az://127.0.0.1:{}/{ACCOUNT}/nothing/x.bak", server.0.port);
     let missing = server.run(&place, &["backup", "app.db", "--to", &missing]);
     assert!(
         missing.err.contains("create the container"),
@@ -181,15 +128,7 @@ fn a_shared_access_signature_is_enough_and_is_nowhere() {
     let signature = script(&["signature", ACCOUNT, KEY, "rwdlc"]);
     let expired = script(&["signature", ACCOUNT, KEY, "rwdlc", "-2"]);
     let run = |arguments: &[&str]| {
-        let more = [
-            "--instance",
-            "instance",
-            "--log-file",
-            "log",
-            "--log-level",
-            "debug",
-        ];
-        let mut command = server.command(&place, &[arguments, &more].concat());
+        let mut command = server.command(&place, &[arguments, &LOGGED].concat());
         Run::of(&command.output().expect("the program runs"))
     };
     let keep = |name: &str, key: &str| {

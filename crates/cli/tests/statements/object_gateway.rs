@@ -2,12 +2,10 @@
 //! tests are skipped and say so.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
-use serde_json::Value as Json;
-
-use crate::support::{Place, Run, make_database, rows};
+use crate::stores::{PARTS, Program, goes_there_and_comes_back, place};
+use crate::support::{Place, Run};
 
 const ROOT: [&str; 2] = ["root-key", "root-secret"];
 const WRITER: [&str; 2] = ["writer-key", "writer-secret"];
@@ -20,18 +18,7 @@ fn program() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/clients/versitygw")
 }
 
-/// The server, which ends with it.
-struct Gateway {
-    child: Child,
-    port: u16,
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _killed = self.child.kill();
-        let _ended = self.child.wait();
-    }
-}
+struct Gateway(Program);
 
 impl Gateway {
     /// With a bucket `plain` and one with object lock, `locked`.
@@ -44,30 +31,18 @@ impl Gateway {
         for folder in ["store/plain", "versions", "users"] {
             std::fs::create_dir_all(place.path(folder)).expect("a folder");
         }
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = free.local_addr().expect("its number").port();
-        drop(free);
-        let child = Command::new(program())
-            .args(["--port", &format!("127.0.0.1:{port}"), "--iam-dir"])
-            .arg(place.path("users"))
-            .args(["posix", "--versioning-dir"])
-            .arg(place.path("versions"))
-            .arg(place.path("store"))
-            .env("ROOT_ACCESS_KEY", ROOT[0])
-            .env("ROOT_SECRET_KEY", ROOT[1])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it starts");
-        let gateway = Self { child, port };
-        let begun = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(
-                begun.elapsed() < Duration::from_secs(60),
-                "it does not listen"
-            );
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        let gateway = Self(Program::start(|port| {
+            let mut command = Command::new(program());
+            command
+                .args(["--port", &format!("127.0.0.1:{port}"), "--iam-dir"])
+                .arg(place.path("users"))
+                .args(["posix", "--versioning-dir"])
+                .arg(place.path("versions"))
+                .arg(place.path("store"))
+                .env("ROOT_ACCESS_KEY", ROOT[0])
+                .env("ROOT_SECRET_KEY", ROOT[1]);
+            command
+        }));
         let lock = ["x-amz-bucket-object-lock-enabled:true"];
         gateway.ask(ROOT, ["PUT", "locked", ""], &lock);
         Some(gateway)
@@ -77,7 +52,7 @@ impl Gateway {
     fn asked(&self, key: [&str; 2], request: [&str; 3], headers: &[&str]) -> (bool, String) {
         let [method, what, body] = request;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/s3.py");
-        let url = format!("http://127.0.0.1:{}/{what}", self.port);
+        let url = format!("http://127.0.0.1:{}/{what}", self.0.port);
         let output = Command::new("python3")
             .arg(script)
             .args([method, &url, key[0], key[1], body])
@@ -97,7 +72,7 @@ impl Gateway {
 
     /// Adds a user who may write into `locked`, and do nothing else.
     fn add_writer(&self) {
-        let url = format!("http://127.0.0.1:{}", self.port);
+        let url = format!("http://127.0.0.1:{}", self.0.port);
         let added = Command::new(program())
             .args(["admin", "--access", ROOT[0], "--secret", ROOT[1]])
             .args(["--endpoint-url", &url, "create-user", "--role", "user"])
@@ -110,7 +85,7 @@ impl Gateway {
     }
 
     fn url(&self, key: &str) -> String {
-        format!("s3://127.0.0.1:{}/{key}", self.port)
+        format!("s3://127.0.0.1:{}/{key}", self.0.port)
     }
 
     fn run(&self, place: &Place, key: [&str; 2], arguments: &[&str]) -> Run {
@@ -118,7 +93,7 @@ impl Gateway {
         let command = command
             .env(
                 "AWS_ENDPOINT_URL",
-                format!("http://127.0.0.1:{}", self.port),
+                format!("http://127.0.0.1:{}", self.0.port),
             )
             .env("AWS_ACCESS_KEY_ID", key[0])
             .env("AWS_SECRET_ACCESS_KEY", key[1])
@@ -135,54 +110,19 @@ impl Gateway {
     }
 }
 
-fn place() -> Place {
-    let place = Place::new();
-    std::fs::remove_file(place.path("app.db")).expect("a file");
-    make_database(&place.path("app.db"), 14_000);
-    std::fs::write(place.path("pass"), "correct horse battery staple").expect("a file");
-    place
-}
-
-/// In parts of the shortest length.
-const PARTS: [&str; 4] = ["--compress", "none", "--max-transfer-size", "5242880"];
-
 #[test]
 fn backups_of_every_kind_go_to_a_store_of_others_and_come_back() {
     let place = place();
     let Some(gateway) = Gateway::start(&place) else {
         return;
     };
-    let instance = ["--instance", "instance"];
-    let secret = ["--passphrase-file", "pass"];
-    let checked = [
-        "--backup-options",
+    goes_there_and_comes_back(
+        &place,
+        &|arguments| gateway.run(&place, ROOT, arguments),
+        &|key| gateway.url(&format!("plain/{key}")),
         r#"{"s3": {"checksum": "crc64nvme", "tags": {"team": "dba"}}}"#,
-    ];
-    let urls = ["plain/1.bak", "plain/2.bak"].map(|key| gateway.url(key));
-    let full = ["backup", "app.db", "--to", &urls[0], "--to", &urls[1]];
-    let full = [&full[..], &PARTS, &secret, &checked, &instance].concat();
-    gateway.well(&place, &full);
-    let again = gateway.run(&place, ROOT, &full);
-    assert!(again.err.contains("use FORMAT"), "{}", again.err);
-    gateway.well(&place, &[&full[..], &["--format"]].concat());
-    let database = rusqlite::Connection::open(place.path("app.db")).expect("a database");
-    let added = database.execute_batch("INSERT INTO t (body) VALUES ('later')");
-    added.expect("a row");
-    drop(database);
-    let folder = gateway.url("plain/more/");
-    let differential = ["backup", "app.db", "--differential", "--to", &folder];
-    gateway.well(&place, &[&differential[..], &secret, &instance].concat());
-    let verify = ["verify", &urls[1], &urls[0]];
-    gateway.well(&place, &[&verify[..], &secret].concat());
+    );
     let all = gateway.url("plain/");
-    let restore = ["restore", &all, "--of", "app", "--to", "r.db"];
-    gateway.well(&place, &[&restore[..], &secret].concat());
-    assert_eq!(rows(&place.path("r.db")), 14_001);
-    let striped = ["backup", "app.db", "--to", &folder, "--to", &folder];
-    gateway.well(&place, &[&striped[..], &secret, &instance].concat());
-    let fleet = gateway.well(&place, &["--json", "fleet", &all]);
-    let found: Json = serde_json::from_str(&fleet.out).expect("JSON");
-    assert_eq!(found["databases"][0]["database"], "app", "{}", fleet.out);
     let uploads = gateway.well(&place, &["doctor", "--uploads", &all]);
     assert!(
         uploads.out.contains("none is unfinished"),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::objects::{holds, place};
 use crate::s3_server::{KEY_ID, SECRET, Server, TOKEN};
+use crate::stores::LOGGED;
 use crate::support::{Place, Run};
 
 /// Answers as the services of clouds that give keys to machines; counts the keys that it gives.
@@ -85,22 +86,14 @@ fn a_machine_and_a_container_are_given_keys_that_nobody_stores() {
     let (place, server) = place();
     let (port, given) = keys();
     let url = server.url("x.bak");
-    let own = [
-        "--instance",
-        "instance",
-        "--log-file",
-        "log",
-        "--log-level",
-        "debug",
-    ];
     let name = url.trim_end_matches("/x.bak");
     let set = ["credential", "set", name, "--managed-identity"];
-    let set = run(&place, &server, &[], &[&set[..], &own].concat());
+    let set = run(&place, &server, &[], &[&set[..], &LOGGED].concat());
     assert_eq!(set.code, Some(0), "{}", set.err);
     let metadata = format!("http://127.0.0.1:{port}");
     let machine = [("AWS_METADATA_ENDPOINT", metadata.as_str())];
     let backup = ["backup", "app.db", "--to", &url];
-    let made = run(&place, &server, &machine, &[&backup[..], &own].concat());
+    let made = run(&place, &server, &machine, &[&backup[..], &LOGGED].concat());
     assert_eq!(made.code, Some(0), "{}", made.err);
     assert!(given.load(Ordering::SeqCst) > 0);
     let both = [
@@ -111,7 +104,7 @@ fn a_machine_and_a_container_are_given_keys_that_nobody_stores() {
         "--key-file",
         "x",
     ];
-    let both = run(&place, &server, &[], &[&both[..], &own].concat());
+    let both = run(&place, &server, &[], &[&both[..], &LOGGED].concat());
     assert_eq!(both.code, Some(2), "{}", both.err);
     // Without an instance, a container names its service itself.
     std::fs::write(place.path("token"), "own").expect("a file");

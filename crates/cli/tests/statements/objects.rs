@@ -4,14 +4,12 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::s3_server::{SECRET, Server, TOKEN};
+use crate::stores;
 use crate::support::{Place, Run, make_database, rows};
 
 /// A folder with a database of several parts, and a store.
 pub(crate) fn place() -> (Place, Server) {
-    let place = Place::new();
-    std::fs::remove_file(place.path("app.db")).expect("a file");
-    make_database(&place.path("app.db"), 14_000);
-    (place, Server::start())
+    (stores::place(), Server::start())
 }
 
 fn command(place: &Place, server: &Server, arguments: &[&str]) -> Command {
@@ -259,6 +257,9 @@ fn as_many_parts_are_on_their_way_as_is_said() {
     let planned = backup(&place, &server, &[&server.url("x.bak")], &plan);
     let said = planned.out + &planned.err;
     assert!(said.contains("concurrency as given"), "{said}");
+    // The end of a sequence reads no medium.
+    let end = ["restore", "--database", "app", "--restore-options", "{}"];
+    assert_eq!(run(&place, &server, &end).code, Some(2));
 }
 
 #[test]
