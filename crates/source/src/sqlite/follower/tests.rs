@@ -11,6 +11,7 @@ use super::*;
 
 mod cuts;
 mod histories;
+mod spooled;
 
 /// A database in WAL mode with an application's connection, and a follower's reading with its spool.
 struct Scene {

@@ -27,9 +27,10 @@ use pages::PAGES_BYTES;
 const SEGMENT_BYTES: u64 = 64 << 20;
 const SEGMENTS_MIN: u64 = 8;
 
-/// A moment has at least, and at most, so many bytes of pages before others follow in the next one.
+/// A moment has at least, and at most, so many bytes of pages before others follow in the next one. The most is half of
+/// what a follower keeps in memory, so that only pages of a very large commit leave it early, as whole ones.
 const MOMENT_BYTES_MIN: u64 = 64 << 10;
-const MOMENT_BYTES_MAX: u64 = 32 << 20;
+const MOMENT_BYTES_MAX: u64 = 16 << 20;
 const MOMENTS_MIN: u64 = 16;
 
 /// Room that is kept for the record of a gap.

@@ -45,7 +45,11 @@ impl Reading {
         while begun.elapsed() < WINDOW {
             match self.holder.look() {
                 Some((tip, _)) if tip.position.salt != salt => break,
-                Some((tip, backfilled)) if backfilled == tip.position.frame => {
+                // The restart may come under lock 0, which the checkpoint keeps for a moment after its last frame. A
+                // mark in its place would keep the log from being restarted.
+                Some((tip, backfilled))
+                    if backfilled == tip.position.frame && self.holder.zero(&tip.position)? =>
+                {
                     copied = Some(tip);
                     break;
                 }
@@ -65,15 +69,14 @@ impl Reading {
             return Ok(Ok(()));
         }
         let proven = match copied {
-            // The restart may come under lock 0.
-            Some(tip) if self.holder.zero(&tip.position)? => {
+            Some(tip) => {
                 self.newest = tip;
                 match self.is_copied()? {
                     true => self.advance(&tip, cover, spool, each_commit)?,
                     false => Err(Doubt::FileChanged),
                 }
             }
-            _ => self.renew(cover, spool, each_commit)?,
+            None => self.renew(cover, spool, each_commit)?,
         };
         self.let_go_ended(salt, &proven, status);
         Ok(proven)
