@@ -3,7 +3,7 @@
 //! Under steady writing the log can be restarted only by letting go: the automatic checkpoint runs in the connection
 //! that has just committed, before any other process can renew its mark at that commit. So, once a checkpoint has come
 //! as far as our mark allows, the log's length then is taken for the application's own limit, and past a small multiple
-//! of that the follower lets go. If nothing was restarted meanwhile (no commit came, another reader is in the way, or the
+//! of that (or all of it, before the follower waits for its disk) the follower lets go. If nothing was restarted meanwhile (no commit came, another reader is in the way, or the
 //! application checkpoints by a timer), it lets go for longer the next time, and waits longer before it; if the proof failed afterwards, the log may become longer before the next time,
 //! so that an application that restarts its log at every commit does not make a gap of every one.
 
@@ -54,6 +54,8 @@ pub(super) struct Look {
     pub(super) mark: u32,
     pub(super) frames: u32,
     pub(super) backfilled: u32,
+    /// Whether the follower is about to wait for its disk, while the log grows.
+    pub(super) is_due: bool,
 }
 
 /// What to do about the lock.
@@ -102,6 +104,7 @@ impl Pace {
             mark,
             frames,
             backfilled,
+            is_due,
         } = look;
         if frames == 0 {
             return Advice::Keep;
@@ -117,7 +120,7 @@ impl Pace {
             self.own_limit = Some(frames);
         }
         if self.own_limit.is_some()
-            && frames >= self.limit()
+            && frames >= self.limit(is_due && self.idle(now) < QUIET)
             && self.not_before.is_none_or(|at| now >= at)
         {
             return Advice::LetGo;
@@ -129,9 +132,12 @@ impl Pace {
     }
 
     /// Frames past which the log is let go.
-    fn limit(&self) -> u32 {
+    fn limit(&self, grows_unwatched: bool) -> u32 {
         let own = self.own_limit.unwrap_or(FRAMES_MIN).max(FRAMES_MIN);
-        let limit = own.saturating_mul(NUMERATOR) / DENOMINATOR;
+        let limit = match grows_unwatched {
+            true => own,
+            false => own.saturating_mul(NUMERATOR) / DENOMINATOR,
+        };
         limit.saturating_mul(1 << self.doublings)
     }
 
@@ -175,6 +181,7 @@ mod tests {
             mark,
             frames,
             backfilled,
+            is_due: false,
         }
     }
 
@@ -192,6 +199,16 @@ mod tests {
         assert_eq!(pace.advise(look(5, 1004, 5), now), Advice::Keep);
         assert_eq!(pace.advise(look(5, 1505, 5), now), Advice::Keep);
         assert_eq!(pace.advise(look(5, 1506, 5), now), Advice::LetGo);
+        let before_a_wait = Look {
+            is_due: true,
+            ..look(5, 1004, 5)
+        };
+        assert_eq!(pace.advise(before_a_wait, now), Advice::LetGo);
+        assert_ne!(
+            pace.advise(before_a_wait, now + QUIET),
+            Advice::LetGo,
+            "nobody writes"
+        );
         pace.in_vain(now);
         assert_eq!(
             pace.advise(look(5, 1600, 5), now),

@@ -220,6 +220,7 @@ impl Reading {
             mark,
             frames: tip.position.frame,
             backfilled,
+            is_due,
         };
         let advice = self.pace.advise(look, now);
         let unread = tip.position.frame.saturating_sub(self.position.frame);
