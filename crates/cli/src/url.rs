@@ -14,12 +14,17 @@ const TAKE_URLS: &[(&str, &[&str])] = &[
     ("check", &["media"]),
     ("doctor", &["store", "uploads"]),
     ("expire", &["folders"]),
+    ("extract", &["files"]),
     ("files", &["media"]),
     ("fleet", &["folder"]),
     ("header", &["media"]),
+    ("inspect", &["file"]),
     ("label", &["media"]),
+    ("repack", &["files", "mirror", "to"]),
     ("restore", &["media"]),
     ("ship", &["media"]),
+    ("sql", &["on"]),
+    ("unpack", &["media"]),
     ("verify", &["media"]),
 ];
 
@@ -36,18 +41,21 @@ const TEXTS: &[&str] = &[
 const TAKE_DRIVES: &[(&str, &[&str])] = &[
     ("backup", &["mirror", "to"]),
     ("drill", &["from"]),
+    ("extract", &["files"]),
     ("files", &["media"]),
     ("header", &["media"]),
+    ("inspect", &["file"]),
     ("label", &["media"]),
     ("repack", &["files", "mirror", "to"]),
     ("restore", &["media"]),
     ("ship", &["media"]),
+    ("sql", &["on"]),
     ("unpack", &["media"]),
     ("verify", &["media"]),
 ];
 
 /// Arguments that read standard input.
-const TAKE_DASHES: &[&str] = &["key_file", "input"];
+const TAKE_DASHES: &[&str] = &["file", "key_file", "input"];
 
 /// Why a name on the command line would be taken for another thing than it says.
 pub(crate) fn misplaced(matches: &ArgMatches) -> Option<Message> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::disk_read::DiskReader;
@@ -164,6 +165,21 @@ impl DeviceAddress {
             }
             Storage::Nul => None,
             Storage::Object(object) => Some(object.found().ok()??.bytes),
+        }
+    }
+
+    /// The first bytes of a file or an object, at most `bytes`; none if they cannot be read, which opening it reports. An
+    /// object is opened once, for these and for the next reader.
+    pub fn begin(&self, bytes: usize) -> Vec<u8> {
+        match &self.storage {
+            Storage::File(path) => {
+                let mut begin = Vec::with_capacity(bytes);
+                let file = windlass_io::open_readable(path);
+                let read = file.and_then(|file| file.take(bytes as u64).read_to_end(&mut begin));
+                read.map_or_else(|_| Vec::new(), |_| begin)
+            }
+            Storage::Nul => Vec::new(),
+            Storage::Object(object) => object.begin(bytes),
         }
     }
 

@@ -13,8 +13,8 @@ use windlass_bak::{Finding, Target, Verifier};
 use windlass_base::Guid;
 use windlass_io::output;
 
-use crate::restore::{check_differential, first_file, run};
-use crate::{Error, FileInput, Step};
+use crate::restore::{check_differential, run};
+use crate::{BackupInput, Error, Step};
 
 /// Differentials that were checked, and the files that they are for.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Continuation {
             let found = verify(step)?;
             if let Some(first) = found.first().filter(|_| !continue_after_error) {
                 return Err(Error::Damaged {
-                    path: first_file(step).to_owned(),
+                    path: step.path(),
                     count: found.len(),
                     first: first.clone(),
                 });
@@ -74,11 +74,11 @@ impl Continuation {
 
 fn verify(step: &Step) -> Result<Vec<Finding>, Error> {
     let mut verifier = Verifier::new(step.position);
-    for path in &step.files {
-        let input = FileInput::open(path).map_err(|error| Error::file(path, error))?;
+    for device in &step.devices {
+        let input = BackupInput::open(device).map_err(|error| Error::device(device, error))?;
         verifier
             .family(input)
-            .map_err(|error| Error::backup(path, error))?;
+            .map_err(|error| Error::backup(device, error))?;
     }
     let verified = verifier.finish();
     Ok(verified

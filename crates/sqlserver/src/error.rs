@@ -1,10 +1,13 @@
 //! Errors of reading backups on disk and writing their content.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_bak::Finding;
 use windlass_base::Guid;
+use windlass_device::DeviceAddress;
+
+use crate::input::path_of;
 
 /// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
@@ -73,23 +76,35 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn file(path: &std::path::Path, source: io::Error) -> Self {
+    pub(crate) fn device(device: &DeviceAddress, source: io::Error) -> Self {
+        Self::file(&path_of(device), source)
+    }
+
+    pub(crate) fn file(path: &Path, source: io::Error) -> Self {
         Self::File {
             path: path.to_owned(),
             source,
         }
     }
 
-    pub(crate) fn target(path: &std::path::Path, source: io::Error) -> Self {
+    pub(crate) fn target(path: &Path, source: io::Error) -> Self {
         Self::Target {
             path: path.to_owned(),
             source,
         }
     }
 
-    pub(crate) fn backup(path: &std::path::Path, source: windlass_bak::Error) -> Self {
+    /// Of a database that may be in several backups.
+    pub(crate) fn database(source: windlass_bak::Error) -> Self {
         Self::Backup {
-            path: path.to_owned(),
+            path: PathBuf::from("the database"),
+            source,
+        }
+    }
+
+    pub(crate) fn backup(device: &DeviceAddress, source: windlass_bak::Error) -> Self {
+        Self::Backup {
+            path: path_of(device),
             source,
         }
     }

@@ -120,10 +120,9 @@ pub fn extract_within(
         return Err(Error::Exists(to.to_owned()));
     }
     refuse_log(to, format)?;
-    let failed = |error| Error::backup(Path::new("the database"), error);
-    let mut database = Database::open(source).map_err(failed)?;
+    let mut database = Database::open(source).map_err(Error::database)?;
     let unsettled = match source.log.clone() {
-        Some(log) => Some(database.unsettled(source, &log).map_err(failed)?),
+        Some(log) => Some(database.unsettled(source, &log).map_err(Error::database)?),
         None => None,
     };
     let chosen = chosen(&database, wanted)?;
@@ -272,7 +271,7 @@ fn write_table(
         match (tally, refused.failure.take()) {
             (_, Some(failure)) => Err(failure),
             (Ok(tally), None) => Ok(tally),
-            (Err(error), None) => Err(Error::backup(Path::new("the database"), error)),
+            (Err(error), None) => Err(Error::database(error)),
         }
     };
     let (name, tally) = match writer {

@@ -1,8 +1,8 @@
-//! SQL Server backups on disk: opens them, restores them to data files, and extracts their tables.
+//! SQL Server backups: opens them, restores them to data files, and extracts their tables.
 //!
 //! `windlass-bak` decodes the bytes; this crate only opens and writes files.
 //!
-//! - [`FileInput`]: a backup file, or standard input.
+//! - [`BackupInput`]: a backup in a file, on standard input, or in an object of a store.
 //! - [`Source`], [`extract`]: write the tables of backups or data files to a SQLite file, CSV or Parquet.
 //! - [`BackupFiles`], [`Unpacking`]: what Windlass media are made from, and made into again.
 //! - [`restore`]: restores a full backup and its differentials to data files.
@@ -35,7 +35,7 @@ pub use continuation::Continuation;
 pub use ending::complete;
 pub use error::Error;
 pub use extract::{Extracted, ExtractedTable, Format, extract, extract_within};
-pub use input::{FileInput, is_sql_server};
+pub use input::{BackupInput, is_sql_server};
 pub use offline::{OfflineFile, OfflineSnapshot, OfflineTarget};
 pub use repack::{BackupFiles, SetSnapshot};
 pub use restore::{Destination, Restored, RestoredBase, RestoredFile, Step, places, restore};

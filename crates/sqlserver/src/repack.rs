@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_bak::page::{EXTENT_BYTES, PAGE_BYTES};
@@ -16,6 +16,7 @@ use windlass_bak::{
     StreamReader, Verified, Verifier,
 };
 use windlass_base::{FilePage, Guid, Lsn};
+use windlass_device::DeviceAddress;
 use windlass_io::{DirectFile, FileState};
 use windlass_media::{SetType, SourceKind};
 use windlass_source::{
@@ -23,13 +24,14 @@ use windlass_source::{
     SourceFile, ranges_of,
 };
 
+use crate::input::path_of;
 use crate::summing::Summing;
-use crate::{Error, FileInput};
+use crate::{BackupInput, Error};
 
 /// The families of a SQL Server backup.
 #[derive(Debug)]
 pub struct BackupFiles {
-    paths: Vec<PathBuf>,
+    devices: Vec<DeviceAddress>,
     outlines: Vec<Outline>,
 }
 
@@ -37,33 +39,35 @@ impl BackupFiles {
     /// Reads the headers of all families, in any order.
     ///
     /// # Errors
-    /// A file cannot be read or has no set, or the files do not belong together.
-    pub fn open(paths: &[PathBuf]) -> Result<Self, Error> {
+    /// A device cannot be read or has no set, or they do not belong together.
+    pub fn open(devices: &[DeviceAddress]) -> Result<Self, Error> {
         let mut opened = Vec::new();
-        for path in paths {
-            // It is read twice, and a FIFO might never be opened by another program.
-            windlass_io::open_readable(path).map_err(|error| Error::file(path, error))?;
-            let input = FileInput::open(path).map_err(|error| Error::file(path, error))?;
-            let outline = Outline::read(input).map_err(|error| Error::backup(path, error))?;
-            opened.push((path.clone(), outline));
+        for device in devices {
+            if let Some(path) = device.file() {
+                // It is read twice, and a FIFO might never be opened by another program.
+                windlass_io::open_readable(path).map_err(|error| Error::file(path, error))?;
+            }
+            let input = BackupInput::open(device).map_err(|error| Error::device(device, error))?;
+            let outline = Outline::read(input).map_err(|error| Error::backup(device, error))?;
+            opened.push((device.clone(), outline));
         }
         opened.sort_by_key(|(_, outline)| number(outline));
         check(&opened)?;
-        let (paths, outlines) = opened.into_iter().unzip();
-        Ok(Self { paths, outlines })
+        let (devices, outlines) = opened.into_iter().unzip();
+        Ok(Self { devices, outlines })
     }
 
-    /// The files, by family.
-    pub fn paths(&self) -> &[PathBuf] {
-        &self.paths
+    /// The devices, by family.
+    pub fn devices(&self) -> &[DeviceAddress] {
+        &self.devices
     }
 
     /// Damage of the headers.
     pub fn findings(&self) -> Vec<(PathBuf, Finding)> {
-        let families = self.paths.iter().zip(&self.outlines);
-        let findings = families.flat_map(|(path, outline)| {
+        let families = self.devices.iter().zip(&self.outlines);
+        let findings = families.flat_map(|(device, outline)| {
             let findings = outline.findings.iter();
-            findings.map(|finding| (path.clone(), finding.clone()))
+            findings.map(|finding| (path_of(device), finding.clone()))
         });
         findings.collect()
     }
@@ -84,22 +88,23 @@ impl BackupFiles {
         index: usize,
         accepts_damage: bool,
     ) -> Result<(Verified, Option<SetSnapshot>), Error> {
-        let first = self.paths.first().map_or(Path::new(""), PathBuf::as_path);
+        let first = self.devices.first();
+        let first = first.map_or_else(PathBuf::new, path_of);
         let described = Original::store(&self.outlines, index);
         let description = described.map_err(|damage| Error::Sequence {
-            path: first.to_owned(),
+            path: first.clone(),
             reason: damage.to_string(),
         })?;
         let original = Original::load(&description).ok_or_else(|| Error::Sequence {
-            path: first.to_owned(),
+            path: first.clone(),
             reason: "the description of the set cannot be read back".to_owned(),
         })?;
         let position = self.sets().nth(index).map_or(0, |set| set.header.position);
         let mut verifier = Verifier::new(position);
         let mut families = Vec::new();
-        let all = self.paths.iter().zip(&self.outlines);
-        for ((path, outline), part) in all.zip(&original.families) {
-            families.push(Family::verified(path, outline, *part, &mut verifier)?);
+        let all = self.devices.iter().zip(&self.outlines);
+        for ((device, outline), part) in all.zip(&original.families) {
+            families.push(Family::verified(device, outline, *part, &mut verifier)?);
         }
         let verified = verifier.finish();
         let is_open = verified.is_valid() || accepts_damage;
@@ -118,8 +123,8 @@ fn number(outline: &Outline) -> u16 {
         .map_or(1, |media| media.family_number)
 }
 
-/// Checks that the files are families of one media set, with the same sets.
-fn check(opened: &[(PathBuf, Outline)]) -> Result<(), Error> {
+/// Checks that the devices are families of one media set, with the same sets.
+fn check(opened: &[(DeviceAddress, Outline)]) -> Result<(), Error> {
     let identity = |outline: &Outline| {
         let media = outline.media.as_ref().map(|media| media.media_set);
         let sets = outline.sets.iter().map(|set| set.listing.header.guid);
@@ -129,9 +134,9 @@ fn check(opened: &[(PathBuf, Outline)]) -> Result<(), Error> {
         return Ok(());
     };
     let mut before = None;
-    for (path, outline) in opened {
+    for (device, outline) in opened {
         let refuse = |reason: &str| Error::Sequence {
-            path: path.clone(),
+            path: path_of(device),
             reason: reason.to_owned(),
         };
         if outline.sets.is_empty() {
@@ -153,44 +158,66 @@ fn check(opened: &[(PathBuf, Outline)]) -> Result<(), Error> {
 /// The part of a family that belongs to a set.
 #[derive(Debug)]
 struct Family {
+    device: DeviceAddress,
     path: PathBuf,
     part: CopiedFamily,
-    reader: StreamReader<FileInput>,
+    reader: StreamReader<BackupInput>,
     /// What a plain copy has instead, by offset in the stream.
     patches: BTreeMap<u64, Vec<u8>>,
     /// The checksum of each extent of a plain family as it was verified.
     sums: Vec<u64>,
-    state: FileState,
+    state: State,
+}
+
+/// What differs if another backup takes the place of one.
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    File(FileState),
+    Object(String),
+}
+
+impl State {
+    fn of(device: &DeviceAddress) -> io::Result<Self> {
+        let Some(path) = device.file() else {
+            let state = device.object_state();
+            let state =
+                state.ok_or_else(|| io::Error::other("the store does not say what it has there"));
+            return state.map(Self::Object);
+        };
+        let metadata = File::open(path)?.metadata()?;
+        Ok(Self::File(FileState::of(&metadata)))
+    }
 }
 
 impl Family {
     fn verified(
-        path: &Path,
+        device: &DeviceAddress,
         outline: &Outline,
         part: CopiedFamily,
         verifier: &mut Verifier,
     ) -> Result<Self, Error> {
-        let failed = |error| Error::file(path, error);
-        let metadata = std::fs::metadata(path).map_err(failed)?;
+        let failed = |error| Error::device(device, error);
+        let state = State::of(device).map_err(failed)?;
         let end = part.end().unwrap_or(part.offset);
         let range = match outline.container {
             Container::Tape => part.offset..end,
             Container::Compressed => 0..0,
         };
-        let mut input = Summing::new(FileInput::open(path).map_err(failed)?, range);
+        let mut input = Summing::new(BackupInput::open(device).map_err(failed)?, range);
         let read = verifier.family(&mut input);
-        read.map_err(|error| Error::backup(path, error))?;
+        read.map_err(|error| Error::backup(device, error))?;
         let patches = match outline.container {
             Container::Tape => outline.patches.range(0..0),
             Container::Compressed => outline.patches.range(part.offset..end),
         };
         Ok(Self {
-            path: path.to_owned(),
+            device: device.clone(),
+            path: path_of(device),
             part,
-            reader: StreamReader::new(FileInput::open(path).map_err(failed)?, outline),
+            reader: StreamReader::new(BackupInput::open(device).map_err(failed)?, outline),
             patches: patches.map(|(at, bytes)| (*at, bytes.clone())).collect(),
             sums: input.finish(),
-            state: FileState::of(&metadata),
+            state,
         })
     }
 
@@ -458,8 +485,7 @@ impl Snapshot for SetSnapshot {
     fn close(&self) -> Result<(), windlass_source::Error> {
         for family in &self.families {
             let family = family.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = File::open(&family.path).and_then(|file| file.metadata());
-            if !found.is_ok_and(|found| FileState::of(&found) == family.state) {
+            if !State::of(&family.device).is_ok_and(|found| found == family.state) {
                 let path = family.path.clone();
                 return Err(windlass_source::Error::ChangedWhileReading { path });
             }

@@ -3,22 +3,46 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use windlass_bak::{
     BackupType, Configuration, FileKind, Finding, Listing, Rebuilder, Rebuilt, StoredFile, Target,
 };
 use windlass_base::{Guid, Lsn, Moment};
+use windlass_device::DeviceAddress;
 use windlass_io::output;
 
+use crate::input::path_of;
 use crate::target::{FileTarget, safe_name};
-use crate::{Error, FileInput};
+use crate::{BackupInput, Error};
 
-/// A backup set: its files (all stripes, in any order) and its position on them.
+/// A backup set: its devices (all stripes, in any order) and its position on them.
 #[derive(Debug, Clone)]
 pub struct Step {
-    pub files: Vec<PathBuf>,
+    pub devices: Vec<DeviceAddress>,
     pub position: u16,
+}
+
+impl Step {
+    /// Its first device.
+    ///
+    /// # Errors
+    /// If there is none.
+    fn first(&self) -> Result<&DeviceAddress, Error> {
+        self.devices.first().ok_or_else(nothing)
+    }
+
+    /// What its first device is called, for errors.
+    pub fn path(&self) -> PathBuf {
+        self.devices.first().map_or_else(PathBuf::new, path_of)
+    }
+}
+
+fn nothing() -> Error {
+    Error::Sequence {
+        path: PathBuf::new(),
+        reason: "no backup was named".to_owned(),
+    }
 }
 
 /// The destination of the database's files.
@@ -73,9 +97,10 @@ pub struct RestoredBase {
 /// A backup cannot be read, is damaged, or does not fit the sequence; a file cannot be written. In
 /// these cases no files are left behind.
 pub fn restore(steps: &[Step], destination: &Destination) -> Result<Restored, Error> {
-    let (path, configuration) = first_full(steps)?;
+    let (device, configuration) = first_full(steps)?;
     let paths = destination.paths(&configuration)?;
-    let mode = std::fs::metadata(path).map_or(0, |found| found.mode());
+    let metadata = device.file().map(std::fs::metadata);
+    let mode = metadata.map_or(0, |found| found.map_or(0, |found| found.mode()));
     // Users who cannot read the backup must not be able to read the database.
     let mode = (mode & 0o666 | 0o600) as u16;
     let mut target = FileTarget::create(paths.clone(), destination.replace, mode)?;
@@ -96,7 +121,7 @@ pub fn restore(steps: &[Step], destination: &Destination) -> Result<Restored, Er
             && !destination.continue_after_error
         {
             return Err(Error::Damaged {
-                path: first_file(step).to_owned(),
+                path: step.path(),
                 count: rebuilt.findings.len() + rebuilt.more_findings as usize,
                 first: first.clone(),
             });
@@ -134,26 +159,20 @@ pub fn places(steps: &[Step], destination: &Destination) -> Result<Vec<(String, 
     Ok(placed.collect())
 }
 
-/// The first file of the full backup that starts the sequence, and its configuration.
-fn first_full(steps: &[Step]) -> Result<(&Path, Configuration), Error> {
-    let Some(first) = steps.first() else {
-        return Err(Error::Sequence {
-            path: PathBuf::new(),
-            reason: "no backup was named".to_owned(),
-        });
-    };
-    let path = first_file(first);
+/// The first device of the full backup that starts the sequence, and its configuration.
+fn first_full(steps: &[Step]) -> Result<(&DeviceAddress, Configuration), Error> {
+    let first = steps.first().ok_or_else(nothing)?;
     let configuration = configuration(first)?;
     if configuration.backup_type != BackupType::Database {
         return Err(Error::Sequence {
-            path: path.to_owned(),
+            path: first.path(),
             reason: format!(
                 "a restore begins with a full backup, this one is of type '{}'",
                 configuration.backup_type.description()
             ),
         });
     }
-    Ok((path, configuration))
+    Ok((first.first()?, configuration))
 }
 
 fn report(
@@ -188,20 +207,16 @@ fn report(
     }
 }
 
-pub(crate) fn first_file(step: &Step) -> &Path {
-    step.files.first().map_or(Path::new(""), PathBuf::as_path)
-}
-
-/// The configuration of a set, from its first file.
+/// The configuration of a set, from its first device.
 pub(crate) fn configuration(step: &Step) -> Result<Configuration, Error> {
-    let path = first_file(step);
-    let input = FileInput::open(path).map_err(|error| Error::file(path, error))?;
-    let listing = Listing::read(input).map_err(|error| Error::backup(path, error))?;
+    let device = step.first()?;
+    let input = BackupInput::open(device).map_err(|error| Error::device(device, error))?;
+    let listing = Listing::read(input).map_err(|error| Error::backup(device, error))?;
     let set = listing
         .set(step.position)
-        .map_err(|error| Error::backup(path, error))?;
+        .map_err(|error| Error::backup(device, error))?;
     set.configuration().cloned().ok_or_else(|| Error::Sequence {
-        path: path.to_owned(),
+        path: step.path(),
         reason: "the configuration of the set cannot be read".to_owned(),
     })
 }
@@ -213,7 +228,7 @@ pub(crate) fn check_differential(
     paths: &BTreeMap<u16, PathBuf>,
 ) -> Result<(), Error> {
     let configuration = configuration(step)?;
-    let path = first_file(step).to_owned();
+    let path = step.path();
     if configuration.backup_type != BackupType::Differential {
         return Err(Error::Sequence {
             path,
@@ -249,15 +264,16 @@ pub(crate) fn check_differential(
 
 pub(crate) fn run(step: &Step, target: &mut dyn Target) -> Result<Rebuilt, Error> {
     let mut rebuilder = Rebuilder::new(step.position, target);
-    for path in &step.files {
-        let input = FileInput::open(path).map_err(|error| Error::file(path, error))?;
+    for device in &step.devices {
+        let input = BackupInput::open(device).map_err(|error| Error::device(device, error))?;
         rebuilder
             .family(input)
-            .map_err(|error| Error::backup(path, error))?;
+            .map_err(|error| Error::backup(device, error))?;
     }
-    rebuilder
-        .finish()
-        .map_err(|error| Error::backup(first_file(step), error))
+    rebuilder.finish().map_err(|source| Error::Backup {
+        path: step.path(),
+        source,
+    })
 }
 
 impl Destination {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_bak::page::{EXTENT_PAGES, PAGE_BYTES, PageHeader};
@@ -13,9 +13,11 @@ use windlass_bak::{
     Transactions,
 };
 use windlass_base::{Guid, Moment};
+use windlass_device::DeviceAddress;
 
+use crate::input::path_of;
 use crate::restore::configuration;
-use crate::{Error, FileInput, Step};
+use crate::{BackupInput, Error, Step};
 
 /// Number of extents cached in memory: 32 MB.
 const CACHED_EXTENTS: usize = 512;
@@ -47,7 +49,7 @@ enum Kind {
 #[derive(Debug)]
 struct Backups {
     index: ExtentIndex,
-    readers: Vec<ExtentReader<FileInput>>,
+    readers: Vec<ExtentReader<BackupInput>>,
     cached: HashMap<Location2, Vec<u8>>,
     order: VecDeque<Location2>,
 }
@@ -56,20 +58,21 @@ struct Backups {
 type Location2 = (u32, u64, u32);
 
 impl Source {
-    /// Opens backups or data files; their content shows which they are.
+    /// Opens backups, or data files on disk; their content shows which they are.
     ///
     /// Backups: a full one with all its stripes, at `position` of its media, and its differentials,
     /// in any order.
     ///
     /// # Errors
     /// A file cannot be read, or the files do not belong together.
-    pub fn open(files: &[PathBuf], position: u16) -> Result<Self, Error> {
-        let are_data = files.iter().map(|path| is_data_file(path));
+    pub fn open(devices: &[DeviceAddress], position: u16) -> Result<Self, Error> {
+        let are_data = devices.iter().map(is_data_file);
         let are_data: Vec<bool> = are_data.collect::<Result<_, _>>()?;
         if are_data.iter().all(|is_data| *is_data) {
-            return Self::open_data_files(files);
+            let files: Vec<PathBuf> = devices.iter().map(path_of).collect();
+            return Self::open_data_files(&files);
         }
-        let steps = steps(files, position)?;
+        let steps = steps(devices, position)?;
         Self::open_backups(&steps)
     }
 
@@ -104,16 +107,17 @@ impl Source {
         let mut notes = Vec::new();
         for step in steps {
             let mut families = Vec::new();
-            for path in &step.files {
-                let open = || FileInput::open(path).map_err(|error| Error::file(path, error));
+            for device in &step.devices {
+                let open =
+                    || BackupInput::open(device).map_err(|error| Error::device(device, error));
                 let input = readers.len() as u32;
                 let (media, set) = index
                     .add(open()?, step.position)
-                    .map_err(|error| Error::backup(path, error))?;
+                    .map_err(|error| Error::backup(device, error))?;
                 if let Some(container) = index.container(input) {
                     readers.push(ExtentReader::new(open()?, container));
                 }
-                paths.push(path.clone());
+                paths.push(path_of(device));
                 if let Some(found) = set.configuration() {
                     database.clone_from(&found.database);
                 }
@@ -150,11 +154,14 @@ impl Source {
     }
 }
 
-/// Whether a file is a data file, judging by its first page.
+/// Whether a device is a data file on disk, judging by its first page.
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn is_data_file(path: &Path) -> Result<bool, Error> {
+pub fn is_data_file(device: &DeviceAddress) -> Result<bool, Error> {
+    let Some(path) = device.file() else {
+        return Ok(false);
+    };
     let failed = |error| Error::file(path, error);
     let file = windlass_io::open_readable(path).map_err(failed)?;
     if file.metadata().map_err(failed)?.len() < PAGE_BYTES as u64 {
@@ -166,34 +173,34 @@ pub fn is_data_file(path: &Path) -> Result<bool, Error> {
     Ok(header.version() == 1 && header.page_type() == TYPE_FILE_HEADER && header.id().page == 0)
 }
 
-/// A media set: the files of one backup.
+/// A media set: the devices of one backup.
 struct Group {
     media_set: Guid,
-    files: Vec<PathBuf>,
+    devices: Vec<DeviceAddress>,
     /// The position of the set on it.
     position: u16,
     set: SetListing,
 }
 
-/// The type of the backup at a position of a file.
+/// The type of the backup at a position of a device.
 ///
 /// # Errors
-/// The file cannot be read, or has no such set.
-pub fn backup_type(path: &Path, position: u16) -> Result<BackupType, Error> {
+/// It cannot be read, or has no such set.
+pub fn backup_type(device: &DeviceAddress, position: u16) -> Result<BackupType, Error> {
     let step = Step {
-        files: vec![path.to_owned()],
+        devices: vec![device.clone()],
         position,
     };
     Ok(configuration(&step)?.backup_type)
 }
 
-/// The sets of the media that a file belongs to: their positions and types.
+/// The sets of the media that a device belongs to: their positions and types.
 ///
 /// # Errors
-/// The file cannot be read.
-pub fn sets_in(path: &Path) -> Result<Vec<(u16, BackupType)>, Error> {
-    let input = FileInput::open(path).map_err(|error| Error::file(path, error))?;
-    let listing = Listing::read(input).map_err(|error| Error::backup(path, error))?;
+/// It cannot be read.
+pub fn sets_in(device: &DeviceAddress) -> Result<Vec<(u16, BackupType)>, Error> {
+    let input = BackupInput::open(device).map_err(|error| Error::device(device, error))?;
+    let listing = Listing::read(input).map_err(|error| Error::backup(device, error))?;
     let kind = |set: &SetListing| set.configuration().map(|found| found.backup_type);
     let sets = listing.sets.iter();
     Ok(sets
@@ -201,14 +208,14 @@ pub fn sets_in(path: &Path) -> Result<Vec<(u16, BackupType)>, Error> {
         .collect())
 }
 
-/// Sorts backup files: groups those of one media set, with the full backup first and then the
-/// differentials from the oldest to the newest. `position` is that of the set on the media of the first file; of the
+/// Sorts backups: groups those of one media set, with the full backup first and then the
+/// differentials from the oldest to the newest. `position` is that of the set on the media of the first device; of the
 /// others the first set is taken.
 ///
 /// # Errors
-/// A file cannot be read, or the files do not belong together.
-pub fn steps(files: &[PathBuf], position: u16) -> Result<Vec<Step>, Error> {
-    steps_after(files, position, None)
+/// A device cannot be read, or they do not belong together.
+pub fn steps(devices: &[DeviceAddress], position: u16) -> Result<Vec<Step>, Error> {
+    steps_after(devices, position, None)
 }
 
 /// As [`steps`], but with a full backup that was restored before, if there is one: then all are its differentials.
@@ -216,29 +223,29 @@ pub fn steps(files: &[PathBuf], position: u16) -> Result<Vec<Step>, Error> {
 /// # Errors
 /// As [`steps`].
 pub fn steps_after(
-    files: &[PathBuf],
+    devices: &[DeviceAddress],
     position: u16,
     restored: Option<Guid>,
 ) -> Result<Vec<Step>, Error> {
     let mut groups: Vec<Group> = Vec::new();
-    for path in files {
-        let input = FileInput::open(path).map_err(|error| Error::file(path, error))?;
-        let listing = Listing::read(input).map_err(|error| Error::backup(path, error))?;
+    for device in devices {
+        let input = BackupInput::open(device).map_err(|error| Error::device(device, error))?;
+        let listing = Listing::read(input).map_err(|error| Error::backup(device, error))?;
         let media_set = listing
             .media
             .as_ref()
             .map_or(Guid::NIL, |media| media.media_set);
         if let Some(group) = groups.iter_mut().find(|group| group.media_set == media_set) {
-            group.files.push(path.clone());
+            group.devices.push(device.clone());
             continue;
         }
         let wanted = if groups.is_empty() { position } else { 1 };
         let set = listing
             .set(wanted)
-            .map_err(|error| Error::backup(path, error))?;
+            .map_err(|error| Error::backup(device, error))?;
         groups.push(Group {
             media_set,
-            files: vec![path.clone()],
+            devices: vec![device.clone()],
             position: wanted,
             set: set.clone(),
         });
@@ -250,7 +257,7 @@ pub fn steps_after(
     groups.sort_by_key(|group| (kind(group) != Some(BackupType::Database), finished(group)));
     let mut base = restored;
     for group in &groups {
-        let path = group.files.first().cloned().unwrap_or_default();
+        let path = group.devices.first().map_or_else(PathBuf::new, path_of);
         let found = group.set.configuration();
         match (kind(group), base) {
             (Some(BackupType::Database), None) => base = Some(group.set.header.guid),
@@ -279,7 +286,7 @@ pub fn steps_after(
         }
     }
     let step = |group: Group| Step {
-        files: group.files,
+        devices: group.devices,
         position: group.position,
     };
     Ok(groups.into_iter().map(step).collect())

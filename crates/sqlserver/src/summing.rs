@@ -7,14 +7,14 @@ use windlass_bak::Input;
 use windlass_bak::page::EXTENT_BYTES;
 use windlass_base::checksum::ChecksumBuilder;
 
-use crate::FileInput;
+use crate::BackupInput;
 
 /// Gaps up to this are read, not skipped: they are padding within a set.
 const PADDING_BYTES_MAX: u64 = 1 << 20;
 
 /// An input that computes the checksum of each extent of a range, counted from its start.
 pub(crate) struct Summing {
-    input: FileInput,
+    input: BackupInput,
     at: u64,
     range: Range<u64>,
     sums: Vec<u64>,
@@ -22,7 +22,7 @@ pub(crate) struct Summing {
 }
 
 impl Summing {
-    pub(crate) fn new(input: FileInput, range: Range<u64>) -> Self {
+    pub(crate) fn new(input: BackupInput, range: Range<u64>) -> Self {
         Self {
             input,
             at: 0,
@@ -95,7 +95,7 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         for range in [0..1_200_000, 70_001..1_000_003, 5..6] {
             for piece in [1_000, 65_536, 1 << 20] {
-                let mut input = Summing::new(FileInput::open(&path).unwrap(), range.clone());
+                let mut input = Summing::new(BackupInput::open_file(&path).unwrap(), range.clone());
                 let mut buffer = vec![0; piece];
                 while input.read(&mut buffer).unwrap() > 0 {}
                 let copied = &bytes[range.start as usize..range.end as usize];

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
+use windlass_device::DeviceAddress;
 use windlass_sqlserver::{Extracted, Format, Source, extract};
 
 /// What is the same in both editions of Northwind, and the number of cells. The SQLite edition moved all dates by
@@ -63,7 +64,7 @@ fn edition(name: &str) -> Option<Connection> {
 
 fn extracted(name: &str, to: &Path) -> Option<(Extracted, Connection)> {
     let file = common::folder()?.join(name);
-    let mut source = Source::open(&[file], 1).unwrap();
+    let mut source = Source::open(&[DeviceAddress::disk(file)], 1).unwrap();
     let extracted = extract(&mut source, to, Format::Sqlite, &[]).unwrap();
     Some((extracted, Connection::open(to).unwrap()))
 }

@@ -4,21 +4,23 @@
 #[path = "../../bak/tests/common/mod.rs"]
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::Connection;
+use windlass_device::DeviceAddress;
 use windlass_sqlserver::{Error, Extracted, Format, Source, extract};
 
 const LAB: &str = "sql2008r2_lab_RestoreTimeStripe__Stripe";
 
-/// The paths of samples; prints a message and returns `None` if the folder is absent.
-fn paths(names: &[&str]) -> Option<Vec<PathBuf>> {
+/// The files of samples; prints a message and returns `None` if the folder is absent.
+fn samples(names: &[&str]) -> Option<Vec<DeviceAddress>> {
     let folder = common::folder()?;
-    Some(names.iter().map(|name| folder.join(name)).collect())
+    let file = |name: &&str| DeviceAddress::disk(folder.join(name));
+    Some(names.iter().map(file).collect())
 }
 
 fn extracted(names: &[&str], to: &Path) -> Option<Extracted> {
-    let mut source = Source::open(&paths(names)?, 1).unwrap();
+    let mut source = Source::open(&samples(names)?, 1).unwrap();
     assert_eq!(source.findings, []);
     Some(extract(&mut source, to, Format::Sqlite, &[]).unwrap())
 }
@@ -106,7 +108,7 @@ fn foreign_keys_are_those_of_the_database() {
     drop(database);
 
     let to = folder.path().join("y.db");
-    let mut source = Source::open(&paths(&["sql2005_Northwind_a.bak"]).unwrap(), 1).unwrap();
+    let mut source = Source::open(&samples(&["sql2005_Northwind_a.bak"]).unwrap(), 1).unwrap();
     let wanted = ["Orders".to_owned(), "Shippers".to_owned()];
     let part = extract(&mut source, &to, Format::Sqlite, &wanted).unwrap();
     let left: Vec<usize> = part
@@ -136,7 +138,7 @@ fn every_full_backup_gives_all_rows_that_the_server_counts() {
             continue;
         }
         let folder = tempfile::tempdir().unwrap();
-        let mut source = Source::open(std::slice::from_ref(&sample.path), 1).unwrap();
+        let mut source = Source::open(&[DeviceAddress::disk(&sample.path)], 1).unwrap();
         let to = folder.path().join("x.db");
         let extracted = extract(&mut source, &to, Format::Sqlite, &[]).unwrap();
         for table in extracted.tables {
@@ -197,13 +199,13 @@ fn differentials_stripes_and_data_files_are_sources_too() {
         "sql2016_BackupTestDb_full.bak",
         "sql2008r2_lab_DoubleDiffing__difftest-diff1.bak",
     ];
-    let refused = Source::open(&paths(&others).unwrap(), 1);
+    let refused = Source::open(&samples(&others).unwrap(), 1);
     assert!(
         matches!(refused, Err(Error::OtherBase { .. })),
         "{refused:?}"
     );
     let log = ["sql2016_BackupTestDb_log.bak"];
-    let refused = Source::open(&paths(&log).unwrap(), 1);
+    let refused = Source::open(&samples(&log).unwrap(), 1);
     assert!(
         matches!(refused, Err(Error::Sequence { .. })),
         "{refused:?}"
@@ -212,7 +214,7 @@ fn differentials_stripes_and_data_files_are_sources_too() {
 
 #[test]
 fn one_table_becomes_csv_and_nothing_that_exists_is_touched() {
-    let Some(files) = paths(&["sql2012_pubs_a.bak"]) else {
+    let Some(files) = samples(&["sql2012_pubs_a.bak"]) else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -262,7 +264,7 @@ fn one_table_becomes_csv_and_nothing_that_exists_is_touched() {
 /// A folder beside the name, as a killed extraction leaves it, or as one that is running has it.
 #[test]
 fn what_a_killed_extraction_left_is_replaced_and_what_another_writes_is_not_touched() {
-    let Some(files) = paths(&["sql2012_pubs_a.bak"]) else {
+    let Some(files) = samples(&["sql2012_pubs_a.bak"]) else {
         return;
     };
     let wanted = ["dbo.stores".to_owned()];

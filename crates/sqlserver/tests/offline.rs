@@ -8,6 +8,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use windlass_device::DeviceAddress;
 use windlass_source::{Error as SourceError, Snapshot as _};
 use windlass_sqlserver::{Destination, Error, OfflineFile, OfflineSnapshot, Step, restore};
 
@@ -15,7 +16,9 @@ use windlass_sqlserver::{Destination, Error, OfflineFile, OfflineSnapshot, Step,
 fn files(to: &Path) -> Option<Vec<OfflineFile>> {
     let folder = common::folder()?;
     let step = Step {
-        files: vec![folder.join("sql2014c_AWDataWarehouse_copyonly_3datafiles.bak")],
+        devices: vec![DeviceAddress::disk(
+            folder.join("sql2014c_AWDataWarehouse_copyonly_3datafiles.bak"),
+        )],
         position: 1,
     };
     let destination = Destination {

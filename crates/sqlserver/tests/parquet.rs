@@ -7,6 +7,7 @@ mod common;
 use std::path::PathBuf;
 use std::process::Command;
 
+use windlass_device::DeviceAddress;
 use windlass_sqlserver::{Format, Source, extract};
 
 /// The exit code of the script without `pyarrow`.
@@ -55,7 +56,7 @@ fn another_program_reads_the_same_values_as_are_in_the_csv_and_sqlite_files() {
         let outputs = ["p", "c", "s"].map(|name| folder.path().join(name));
         let formats = [Format::Parquet, Format::Csv, Format::Sqlite];
         for (to, format) in outputs.iter().zip(formats) {
-            let mut source = Source::open(std::slice::from_ref(&sample.path), 1).unwrap();
+            let mut source = Source::open(&[DeviceAddress::disk(&sample.path)], 1).unwrap();
             extract(&mut source, to, format, &[]).unwrap();
         }
         let Some((rows, types)) = compared(&outputs) else {

@@ -8,6 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use windlass_device::DeviceAddress;
 use windlass_source::Snapshot as _;
 use windlass_sqlserver::BackupFiles;
 
@@ -38,7 +39,7 @@ fn a_byte_that_rots_between_verification_and_copy_is_noticed_in_either_container
         let Some(path) = copied(name, folder.path()) else {
             return;
         };
-        let files = BackupFiles::open(std::slice::from_ref(&path)).unwrap();
+        let files = BackupFiles::open(&[DeviceAddress::disk(&path)]).unwrap();
         let (_, snapshot) = files.verified(0, false).unwrap();
         let snapshot = snapshot.unwrap();
         let bytes = snapshot.files()[0].size_bytes;
@@ -61,7 +62,7 @@ fn a_file_that_is_replaced_or_written_to_while_it_is_copied_is_noticed() {
     let Some(path) = copied("sql2016c_TutorialDB_a.bak", folder.path()) else {
         return;
     };
-    let files = BackupFiles::open(std::slice::from_ref(&path)).unwrap();
+    let files = BackupFiles::open(&[DeviceAddress::disk(&path)]).unwrap();
     let (_, snapshot) = files.verified(0, false).unwrap();
     snapshot.as_ref().unwrap().close().unwrap();
     std::fs::copy(&path, folder.path().join("other")).unwrap();
@@ -78,7 +79,9 @@ fn only_families_of_the_same_sets_are_copied_together() {
     let Some(folder) = common::folder() else {
         return;
     };
-    let lab = |name: &str| folder.join(format!("sql2008r2_lab_RestoreTimeStripe__{name}"));
+    let lab = |name: &str| {
+        DeviceAddress::disk(folder.join(format!("sql2008r2_lab_RestoreTimeStripe__{name}")))
+    };
     let (first, second) = (
         "Stripe1__RestoreTimeStripe.bak",
         "Stripe2__RestoreTimeStripe1.bak",
@@ -92,7 +95,7 @@ fn only_families_of_the_same_sets_are_copied_together() {
         let opened = BackupFiles::open(&files);
         assert_eq!(opened.is_ok(), is_whole, "{files:?}");
         if let Ok(opened) = opened {
-            assert_eq!(opened.paths(), [lab(first), lab(second)]);
+            assert_eq!(opened.devices(), [lab(first), lab(second)]);
             assert!(opened.verified(0, false).unwrap().1.is_some());
         }
     }
@@ -103,7 +106,8 @@ fn a_damaged_set_is_opened_only_if_its_damage_is_accepted() {
     let Some(folder) = common::folder() else {
         return;
     };
-    let files = BackupFiles::open(&[folder.join("sql2008r2_CorruptDB.bak")]).unwrap();
+    let files =
+        BackupFiles::open(&[DeviceAddress::disk(folder.join("sql2008r2_CorruptDB.bak"))]).unwrap();
     let (verified, snapshot) = files.verified(0, false).unwrap();
     assert!(!verified.is_valid() && snapshot.is_none());
     let (_, snapshot) = files.verified(0, true).unwrap();

@@ -9,13 +9,17 @@ use std::path::{Path, PathBuf};
 
 use windlass_bak::page::{PAGE_BYTES, PageHeader};
 use windlass_bak::page_checksum;
+use windlass_device::DeviceAddress;
 use windlass_sqlserver::{Continuation, Destination, Error, Restored, Step, restore};
 
 const CUBE: &str = "sql2008r2_lab_Cube_Query_History__";
 
 fn steps(folder: &Path, names: &[&[&str]]) -> Vec<Step> {
     let step = |files: &&[&str]| Step {
-        files: files.iter().map(|name| folder.join(name)).collect(),
+        devices: files
+            .iter()
+            .map(|name| DeviceAddress::disk(folder.join(name)))
+            .collect(),
         position: 1,
     };
     names.iter().map(step).collect()
@@ -205,7 +209,7 @@ fn a_full_backup_and_its_differential_in_one_file_are_restored_in_one_run_and_in
     let both = to.path().join("both.bak");
     std::fs::write(&both, joined(&full, &differential)).unwrap();
     let set = |position| Step {
-        files: vec![both.clone()],
+        devices: vec![DeviceAddress::disk(&both)],
         position,
     };
     let data = |restored: &Restored| {

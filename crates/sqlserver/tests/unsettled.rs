@@ -8,6 +8,7 @@ mod common;
 use windlass_bak::page::{PAGE_BYTES, PageHeader};
 use windlass_bak::page_checksum;
 use windlass_base::Lsn;
+use windlass_device::DeviceAddress;
 use windlass_sqlserver::{Extracted, ExtractedTable, Format, Source, extract};
 
 const TRANSACTION: u32 = 0x777;
@@ -100,7 +101,7 @@ fn extracted(bytes: &[u8]) -> Extracted {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.bak");
     std::fs::write(&path, bytes).unwrap();
-    let mut source = Source::open(&[path], 1).unwrap();
+    let mut source = Source::open(&[DeviceAddress::disk(path)], 1).unwrap();
     let to = folder.path().join("x.db");
     extract(&mut source, &to, Format::Sqlite, &[]).unwrap()
 }

@@ -22,7 +22,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("codec", &["base"]),
     ("media", &["base"]),
     ("bak", &["base", "codec"]),
-    ("sqlserver", &["bak", "base", "io", "media", "source"]),
+    (
+        "sqlserver",
+        &["bak", "base", "device", "io", "media", "source"],
+    ),
     ("crypt", &["base"]),
     ("accelerator", &["codec"]),
     ("device", &["base", "io"]),

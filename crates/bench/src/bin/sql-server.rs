@@ -24,7 +24,8 @@ use clap::{Parser, ValueEnum};
 use windlass_bak::{Container, Outline, PlainStream, RECORD_HEADER_BYTES, Verifier};
 use windlass_bench::{median, windlass_program};
 use windlass_codec::xpress::BlockDecoder;
-use windlass_sqlserver::{FileInput, Format, Source, extract};
+use windlass_device::DeviceAddress;
+use windlass_sqlserver::{BackupInput, Format, Source, extract};
 
 const LEVELS: [&str; 4] = ["ms_xpress", "zstd:low", "zstd:medium", "zstd:high"];
 
@@ -94,9 +95,9 @@ fn backups(folder: &Path) -> Result<Vec<Backup>> {
         if extension != "bak" && extension != "trn" {
             continue;
         }
-        let outline = Outline::read(FileInput::open(&path)?)?;
+        let outline = Outline::read(BackupInput::open_file(&path)?)?;
         let mut verifier = Verifier::new(1);
-        verifier.family(FileInput::open(&path)?)?;
+        verifier.family(BackupInput::open_file(&path)?)?;
         backups.push(Backup {
             container: outline.container,
             file_bytes: std::fs::metadata(&path)?.len(),
@@ -269,7 +270,7 @@ fn decode(backup: &Backup, _folder: &Path) -> Result<bool> {
 }
 
 fn expand(backup: &Backup, _folder: &Path) -> Result<bool> {
-    let mut stream = PlainStream::open(FileInput::open(&backup.path)?)?;
+    let mut stream = PlainStream::open(BackupInput::open_file(&backup.path)?)?;
     stream.expect(u64::MAX);
     loop {
         let bytes = stream.peek(1 << 16)?.len();
@@ -282,7 +283,7 @@ fn expand(backup: &Backup, _folder: &Path) -> Result<bool> {
 
 fn verify(backup: &Backup, _folder: &Path) -> Result<bool> {
     let mut verifier = Verifier::new(1);
-    verifier.family(FileInput::open(&backup.path)?)?;
+    verifier.family(BackupInput::open_file(&backup.path)?)?;
     ensure!(verifier.finish().is_valid(), "it is damaged");
     Ok(true)
 }
@@ -307,7 +308,7 @@ fn to_parquet(backup: &Backup, folder: &Path) -> Result<bool> {
 
 fn extract_all(backup: &Backup, to: &Path, format: Format) -> Result<bool> {
     // Logs and differentials have no tables of their own.
-    let Ok(mut source) = Source::open(std::slice::from_ref(&backup.path), 1) else {
+    let Ok(mut source) = Source::open(&[DeviceAddress::disk(&backup.path)], 1) else {
         return Ok(false);
     };
     extract(&mut source, to, format, &[])?;

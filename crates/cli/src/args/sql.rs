@@ -37,7 +37,7 @@ pub(crate) struct SqlArguments {
     /// SQL Server backups of one database, or its data files, to query: the tables that -Q names (all of them if it
     /// names none, with -i and at the prompt) are read into a temporary file, which scripts cannot change
     #[arg(long, value_name = "FILE", num_args = 1, conflicts_with_all = ["attach", "database"])]
-    pub(crate) on: Vec<PathBuf>,
+    pub(crate) on: Vec<String>,
     /// Position of the backup set on the media of the first --on file; needed if there are several
     #[arg(long, value_name = "N", requires = "on")]
     pub(crate) set: Option<u16>,

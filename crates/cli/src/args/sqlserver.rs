@@ -12,8 +12,8 @@ sequentially, so it may be a pipe: - is standard input.";
 #[derive(Debug, Args)]
 #[command(after_help = INSPECT_NOTES)]
 pub(crate) struct InspectArguments {
-    /// SQL Server backup file; - is standard input
-    pub(crate) file: PathBuf,
+    /// SQL Server backup, a file or a URL; - is standard input
+    pub(crate) file: String,
     /// Print only the summary, not the list of all blocks and streams
     #[arg(long)]
     pub(crate) summary: bool,
@@ -50,9 +50,9 @@ pub(crate) enum ExtractFormat {
 #[derive(Debug, Args)]
 #[command(after_help = EXTRACT_NOTES)]
 pub(crate) struct ExtractArguments {
-    /// Backups of one database, or its data files
+    /// Backups of one database, in files or at URLs, or its data files
     #[arg(required = true)]
-    pub(crate) files: Vec<PathBuf>,
+    pub(crate) files: Vec<String>,
     /// Output file or folder; an existing one is not touched
     #[arg(long, value_name = "PATH")]
     pub(crate) to: PathBuf,

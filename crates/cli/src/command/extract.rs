@@ -3,12 +3,13 @@
 use serde_json::{Value as Json, json};
 use windlass_bak::table::{Owner, Unsettled, UnsettledObject};
 use windlass_base::message::table;
+use windlass_device::DeviceAddress;
 use windlass_sqlserver::{
-    Destination, Error, Extracted, ExtractedTable, Format, Restored, Source, extract, restore,
-    sets_in, steps,
+    Destination, Error, Extracted, ExtractedTable, Format, Restored, Source, Step, extract,
+    restore, sets_in, steps,
 };
 
-use super::{Outcome, ended, existing_session, misused};
+use super::{Outcome, disks, ended, existing_session, misused};
 use crate::args::{Common, ExtractArguments, ExtractFormat};
 use crate::output::{Console, Layout, Table, error_line, message_line, result_line};
 
@@ -18,17 +19,18 @@ pub(crate) fn run(arguments: &ExtractArguments, common: &Common) -> Outcome {
         return misused("--table has no meaning with --format files");
     }
     let mut console = Console::new(common.json, Layout::Table);
-    let Some(session) = existing_session(common, &mut console) else {
+    let Some(mut session) = existing_session(common, &mut console) else {
         return Outcome::Failed;
     };
-    if let Err(failure) = session.permit_extraction(&arguments.files, &arguments.to) {
-        return ended::<()>(Err(failure), &mut console);
-    }
+    let devices = match session.permit_extraction(&disks(&arguments.files), &arguments.to) {
+        Ok(devices) => devices,
+        Err(failure) => return ended::<()>(Err(failure), &mut console),
+    };
     drop(session);
     let result = if arguments.format == ExtractFormat::Files {
-        data_files(arguments, common)
+        data_files(&devices, arguments, common)
     } else {
-        tables(arguments, common)
+        tables(&devices, arguments, common)
     };
     result.unwrap_or_else(|error| {
         error_line(&error.to_string());
@@ -37,8 +39,8 @@ pub(crate) fn run(arguments: &ExtractArguments, common: &Common) -> Outcome {
 }
 
 /// Says that the first of several sets is read, if none was chosen.
-fn tell_others(arguments: &ExtractArguments) {
-    let Some(first) = arguments.files.first().filter(|_| arguments.set.is_none()) else {
+fn tell_others(devices: &[DeviceAddress], arguments: &ExtractArguments) {
+    let Some(first) = devices.first().filter(|_| arguments.set.is_none()) else {
         return;
     };
     // Of data files, and of what cannot be read, nothing is said here.
@@ -48,14 +50,18 @@ fn tell_others(arguments: &ExtractArguments) {
     }
 }
 
-fn tables(arguments: &ExtractArguments, common: &Common) -> Result<Outcome, Error> {
+fn tables(
+    devices: &[DeviceAddress],
+    arguments: &ExtractArguments,
+    common: &Common,
+) -> Result<Outcome, Error> {
     let format = match arguments.format {
         ExtractFormat::Csv => Format::Csv,
         ExtractFormat::Parquet => Format::Parquet,
         ExtractFormat::Sqlite | ExtractFormat::Files => Format::Sqlite,
     };
-    let mut source = Source::open(&arguments.files, arguments.set.unwrap_or(1))?;
-    tell_others(arguments);
+    let mut source = Source::open(devices, arguments.set.unwrap_or(1))?;
+    tell_others(devices, arguments);
     for (path, finding) in &source.findings {
         message_line(&format!("damage: {}: {finding}", path.display()));
     }
@@ -248,9 +254,13 @@ fn unsettled_json(object: &UnsettledObject) -> Json {
     })
 }
 
-fn data_files(arguments: &ExtractArguments, common: &Common) -> Result<Outcome, Error> {
-    let steps = steps(&arguments.files, arguments.set.unwrap_or(1))?;
-    tell_others(arguments);
+fn data_files(
+    devices: &[DeviceAddress],
+    arguments: &ExtractArguments,
+    common: &Common,
+) -> Result<Outcome, Error> {
+    let steps = steps(devices, arguments.set.unwrap_or(1))?;
+    tell_others(devices, arguments);
     let made = std::fs::create_dir(&arguments.to);
     made.map_err(|source| Error::File {
         path: arguments.to.clone(),
@@ -271,11 +281,8 @@ fn data_files(arguments: &ExtractArguments, common: &Common) -> Result<Outcome, 
         print_files(&restored);
     }
     for (step, finding) in &restored.findings {
-        let path = steps.get(*step).and_then(|step| step.files.first());
-        let path = path
-            .map(|path| path.display().to_string())
-            .unwrap_or_default();
-        message_line(&format!("damage: {path}: {finding}"));
+        let path = steps.get(*step).map(Step::path).unwrap_or_default();
+        message_line(&format!("damage: {}: {finding}", path.display()));
     }
     Ok(if restored.findings.is_empty() {
         Outcome::Succeeded

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use windlass_bak::table::{Database, Table};
+use windlass_device::DeviceAddress;
 use windlass_instance::scratch::Scratch;
 use windlass_sqlserver::{
     Error, ExtractedTable, Format, Source, extract_within, is_data_file, sets_in,
@@ -51,15 +52,15 @@ impl Place {
 /// Extracts the tables that the queries name; all of them if they name none.
 pub(super) fn extracted(
     place: Place,
-    files: &[PathBuf],
+    devices: &[DeviceAddress],
     set: Option<u16>,
     queries: &[String],
 ) -> Result<Extract, String> {
     let position = match set {
         Some(position) => position,
-        None => only_set(files)?,
+        None => only_set(devices)?,
     };
-    let mut source = Source::open(files, position).map_err(|error| error.to_string())?;
+    let mut source = Source::open(devices, position).map_err(|error| error.to_string())?;
     if let Some((path, finding)) = source.findings.first() {
         return Err(format!(
             "{}: damaged: {finding}. windlass extract --continue-after-error extracts what can be read",
@@ -103,10 +104,10 @@ pub(super) fn extracted(
     })
 }
 
-/// The position of the set on the media of the first file, if it is the only one.
-fn only_set(files: &[PathBuf]) -> Result<u16, String> {
+/// The position of the set on the media of the first device, if it is the only one.
+fn only_set(devices: &[DeviceAddress]) -> Result<u16, String> {
     let told = |error: Error| error.to_string();
-    let Some(first) = files.first() else {
+    let Some(first) = devices.first() else {
         return Ok(1);
     };
     if is_data_file(first).map_err(told)? {
@@ -122,7 +123,7 @@ fn only_set(files: &[PathBuf]) -> Result<u16, String> {
                 .collect();
             Err(format!(
                 "{}: it has several backup sets: {}. Choose one with --set",
-                first.display(),
+                first.name,
                 sets.join(", ")
             ))
         }

@@ -8,7 +8,9 @@ use windlass_instance::{BatchEnd, Identity, Session, Silent};
 
 use super::on::{Extract, Place, extracted};
 use super::sqlcmd::{Script, Words};
-use super::{Outcome, existing_session, missing_instance, misused, prompt, reported, session};
+use super::{
+    Outcome, disks, existing_session, missing_instance, misused, prompt, reported, session,
+};
 use crate::args::{Common, Output, SqlArguments};
 use crate::cancel::Waiting;
 use crate::output::{Console, Layout, Style, error_line};
@@ -146,13 +148,13 @@ fn on_backups(
         Outcome::Failed
     };
     let place = Place::new().map_err(told)?;
-    let permitted = session.permit_extraction(&arguments.on, place.path());
-    reported(permitted, console).ok_or(Outcome::Failed)?;
+    let permitted = session.permit_extraction(&disks(&arguments.on), place.path());
+    let devices = reported(permitted, console).ok_or(Outcome::Failed)?;
     let queries = match arguments.input.is_empty() {
         true => &arguments.query[..],
         false => &[],
     };
-    let extract = extracted(place, &arguments.on, arguments.set, queries).map_err(told)?;
+    let extract = extracted(place, &devices, arguments.set, queries).map_err(told)?;
     let passed = session.instance_mut().pass(&extract.file);
     let passed = passed.map_err(windlass_instance::Failure::from);
     let name = reported(passed, console).ok_or(Outcome::Failed)?;

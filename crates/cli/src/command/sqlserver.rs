@@ -10,25 +10,32 @@ use windlass_bak::{
     Census, Container, Entry, FileCensus, ObjectCensus, SetListing, VersionWords, VirtualLog,
     Walked, page_type_name,
 };
+use windlass_instance::{is_url, shown};
 use windlass_io::output;
-use windlass_sqlserver::FileInput;
+use windlass_sqlserver::BackupInput;
 
-use super::{Outcome, misused};
+use super::{Outcome, disks, existing_session, misused, reported};
 use crate::args::{Common, InspectArguments};
-use crate::output::{Table, error_line, message_line, result_json, result_line};
+use crate::output::{Console, Layout, Table, error_line, message_line, result_json, result_line};
+use crate::url::is_of_windows;
 
 /// Runs the command.
 pub(crate) fn inspect(arguments: &InspectArguments, common: &Common) -> Outcome {
+    let named = Path::new(&arguments.file);
     if let Some(report) = &arguments.report
-        && let (Ok(report), Ok(file)) = (report.canonicalize(), arguments.file.canonicalize())
+        && let (Ok(report), Ok(file)) = (report.canonicalize(), named.canonicalize())
         && report == file
     {
         return misused("--report names the backup itself");
     }
-    let census = match read(&arguments.file) {
+    let input = match opened(&arguments.file, common) {
+        Ok(input) => input,
+        Err(outcome) => return outcome,
+    };
+    let census = match Census::read(input) {
         Ok(census) => census,
-        Err(text) => {
-            error_line(&format!("{}: {text}", arguments.file.display()));
+        Err(error) => {
+            error_line(&format!("{}: {error}", shown(&arguments.file)));
             return Outcome::Failed;
         }
     };
@@ -41,7 +48,7 @@ pub(crate) fn inspect(arguments: &InspectArguments, common: &Common) -> Outcome 
         message_line(&format!("damage: {finding}"));
     }
     if let Some(path) = &arguments.report {
-        let text = page::of(&census, &arguments.file).to_html();
+        let text = page::of(&census, named).to_html();
         if let Err(error) = output::write(path, text.as_bytes(), output::MODE_PUBLIC) {
             let path = path.display();
             error_line(&format!("cannot write '{path}': {error}"));
@@ -55,9 +62,28 @@ pub(crate) fn inspect(arguments: &InspectArguments, common: &Common) -> Outcome 
     }
 }
 
-fn read(file: &Path) -> Result<Census, String> {
-    let input = FileInput::open(file).map_err(|error| error.to_string())?;
-    Census::read(input).map_err(|error| error.to_string())
+/// The backup. Only a URL and a name of Windows need the instance, for its credentials and drives.
+fn opened(name: &str, common: &Common) -> Result<BackupInput, Outcome> {
+    let device = match is_url(name) || is_of_windows(name) {
+        true => {
+            let mut console = Console::new(common.json, Layout::Table);
+            let session = existing_session(common, &mut console);
+            let devices = session
+                .ok_or(Outcome::Failed)?
+                .sql_server_devices(&disks(&[name.to_owned()]));
+            let devices = reported(devices, &mut console).ok_or(Outcome::Failed)?;
+            devices.into_iter().next()
+        }
+        false => None,
+    };
+    let opened = match &device {
+        Some(device) => BackupInput::open(device),
+        None => BackupInput::open_file(Path::new(name)),
+    };
+    opened.map_err(|error| {
+        error_line(&format!("{}: {error}", shown(name)));
+        Outcome::Failed
+    })
 }
 
 fn print(census: &Census, arguments: &InspectArguments) {

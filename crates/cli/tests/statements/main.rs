@@ -61,6 +61,7 @@ mod object_gateway;
 mod object_google;
 mod object_identities;
 mod object_locks;
+mod object_sqlserver;
 mod object_writers;
 mod objects;
 mod odd_files;

@@ -4,7 +4,6 @@
 //! it: that it is still the same one is a condition of every read.
 
 use std::io;
-use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use object_store::path::Path;
@@ -27,11 +26,7 @@ impl ObjectAddress {
             true => self.url.key.clone(),
             false => format!("{}/", self.url.key),
         };
-        Self {
-            url: self.url.with_key(&key),
-            listed: None,
-            ..self.clone()
-        }
+        self.at(self.url.with_key(&key))
     }
 
     /// Calls `each` with every object below a folder, at any depth, in the order of keys, until it returns `false`.
@@ -66,15 +61,12 @@ impl ObjectAddress {
     /// An object of a listing of this folder.
     pub(crate) fn listed(&self, found: &ObjectMeta) -> Self {
         Self {
-            url: self.url.with_key(found.location.as_ref()),
             listed: Some(Found {
                 bytes: found.size,
                 tag: found.e_tag.clone(),
                 write_id: None,
             }),
-            stores: Arc::clone(&self.stores),
-            access: self.access.clone(),
-            settings: self.settings.clone(),
+            ..self.at(self.url.with_key(found.location.as_ref()))
         }
     }
 
@@ -84,10 +76,7 @@ impl ObjectAddress {
         let prefix = self.key()?;
         let listing = runtime()?.block_on(stores.hasty.list_with_delimiter(Some(&prefix)));
         let listing = listing.map_err(|error| failure::reported(&error))?;
-        let folder = |path: &Path| Self {
-            url: self.url.with_key(&format!("{path}/")),
-            ..self.clone()
-        };
+        let folder = |path: &Path| self.at(self.url.with_key(&format!("{path}/")));
         Ok(listing.common_prefixes.iter().map(folder).collect())
     }
 }

@@ -28,7 +28,7 @@ mod write;
 
 use std::hash::{Hash, Hasher};
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use object_store::path::Path;
@@ -40,6 +40,7 @@ pub use self::access::{
 pub use self::folder::ListedObject;
 pub use self::lock::Locked;
 pub use self::probe::Probed;
+use self::read::HEAD_BYTES;
 pub(crate) use self::read::ObjectReader;
 pub use self::read::PIECE_BYTES;
 pub use self::settings::{LockMode, ObjectLock, ObjectSettings, PartChecksum};
@@ -60,7 +61,12 @@ pub(crate) struct ObjectAddress {
     stores: Arc<OnceLock<Stores>>,
     /// What a listing said of it.
     listed: Option<Found>,
+    /// What the store answered when the first bytes were looked at, until it is opened.
+    begun: Arc<Mutex<Option<io::Result<Option<Opened>>>>>,
 }
+
+/// An object, and its first bytes.
+type Opened = (Found, Bytes);
 
 impl ObjectAddress {
     pub(crate) fn new(url: ObjectUrl, access: Option<Access>, settings: ObjectSettings) -> Self {
@@ -70,6 +76,17 @@ impl ObjectAddress {
             settings,
             stores: Arc::default(),
             listed: None,
+            begun: Arc::default(),
+        }
+    }
+
+    /// Another object or folder of the same store.
+    fn at(&self, url: ObjectUrl) -> Self {
+        Self {
+            url,
+            listed: None,
+            begun: Arc::default(),
+            ..self.clone()
         }
     }
 
@@ -121,12 +138,42 @@ impl ObjectAddress {
         self.settings.concurrency
     }
 
+    /// Its first bytes, at most `bytes`, as far as the store has them. What it answers is that of the next
+    /// [`ObjectAddress::head`].
+    pub(crate) fn begin(&self, bytes: usize) -> Vec<u8> {
+        if self.url.is_folder() || self.settings.write_only {
+            return Vec::new();
+        }
+        let head = match &self.listed {
+            // A listing has no content.
+            Some(_) => self.asked(HEAD_BYTES),
+            None => self.head(HEAD_BYTES),
+        };
+        let begin = match &head {
+            Ok(Some((_, head))) => head[..head.len().min(bytes)].to_owned(),
+            Ok(None) | Err(_) => Vec::new(),
+        };
+        *self.begun() = Some(head);
+        begin
+    }
+
+    fn begun(&self) -> MutexGuard<'_, Option<io::Result<Option<Opened>>>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The object in the state in which it is, with its first bytes, or in which it was listed, without any; `None` if
     /// there is none.
-    pub(crate) fn head(&self, bytes: u64) -> io::Result<Option<(Found, Bytes)>> {
+    pub(crate) fn head(&self, bytes: u64) -> io::Result<Option<Opened>> {
+        if let Some(head) = self.begun().take() {
+            return head;
+        }
         if let Some(listed) = &self.listed {
             return Ok(Some((listed.clone(), Bytes::new())));
         }
+        self.asked(bytes)
+    }
+
+    fn asked(&self, bytes: u64) -> io::Result<Option<Opened>> {
         let without_head = || Ok(self.found()?.map(|found| (found, Bytes::new())));
         if self.url.is_folder() || self.settings.write_only {
             return without_head();

@@ -32,11 +32,7 @@ impl ObjectAddress {
             self.as_folder().url.key,
             windlass_base::Guid::random()
         );
-        let object = Self {
-            url: self.url.with_key(key.trim_start_matches('/')),
-            listed: None,
-            ..self.clone()
-        };
+        let object = self.at(self.url.with_key(key.trim_start_matches('/')));
         let (path, stores) = (object.key()?, object.stores()?);
         let reported = |error: Error| failure::reported(&error);
         runtime()?

@@ -24,7 +24,7 @@ pub const PIECE_BYTES: usize = 8 << 20;
 const PIECES_AHEAD: usize = 4;
 
 /// Bytes at the start that are read when it is opened: the description of the media and of the first set.
-const HEAD_BYTES: u64 = 128 << 10;
+pub(super) const HEAD_BYTES: u64 = 128 << 10;
 
 /// Bytes at the end that are read at once: what leads to the sets, and the last of them, is there.
 const TAIL_BYTES: u64 = 256 << 10;

@@ -3,8 +3,6 @@
 //! Nothing is entered in the history: the database is not of this instance, and the copies are not its
 //! backups.
 
-use std::path::{Path, PathBuf};
-
 use windlass_base::Lsn;
 use windlass_base::message::table;
 use windlass_device::DeviceAddress;
@@ -63,10 +61,6 @@ fn attempt(
     )?;
     let tags: Tags = session.instance.tags();
     let sources = resolve(session, from, &tags, &Store::default())?;
-    let sources: Vec<PathBuf> = sources
-        .iter()
-        .filter_map(|device| device.file().map(Path::to_owned))
-        .collect();
     let files = BackupFiles::open(&sources)?;
     if let Some((path, finding)) = files.findings().first()
         && options.on_damage == OnDamage::Stop
@@ -90,26 +84,27 @@ fn attempt(
         session,
         options,
         settled,
-        devices: sources.iter().map(DeviceAddress::disk).collect(),
+        devices: files.devices().to_vec(),
         files,
         media,
     };
-    run.devices = run.files.paths().iter().map(DeviceAddress::disk).collect();
     let count = run.files.sets().count();
     (0..count).map(|index| run.set(index, sink)).collect()
 }
 
 /// Refuses to write to what is read.
-fn refuse_sources(media: &MediaRequest, sources: &[PathBuf]) -> Result<(), Failure> {
-    let sources: Vec<PathBuf> = sources
-        .iter()
-        .map(|path| absolute(path).unwrap_or_else(|_| path.clone()))
-        .collect();
+fn refuse_sources(media: &MediaRequest, sources: &[DeviceAddress]) -> Result<(), Failure> {
+    let path = |device: &DeviceAddress| {
+        let file = device.file()?;
+        Some(absolute(file).unwrap_or_else(|_| file.to_owned()))
+    };
     for device in media.devices.iter().chain(media.mirrors.iter().flatten()) {
-        let path = device
-            .file()
-            .map(|file| absolute(file).unwrap_or_else(|_| file.to_owned()));
-        if path.is_some_and(|path| sources.contains(&path)) {
+        let target = path(device);
+        let is_target = |source: &DeviceAddress| match &target {
+            Some(target) => path(source).as_ref() == Some(target),
+            None => device.is_same(source),
+        };
+        if sources.iter().any(is_target) {
             let reason = "It is the backup that is copied; name another file";
             return Err(table::cannot_open_device(&device.name, reason).into());
         }

@@ -6,7 +6,7 @@
 mod files;
 mod restore;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use windlass_bak::columns::{self, Cell};
 use windlass_bak::{Listing, SetListing, Verified, Verifier};
@@ -16,7 +16,7 @@ use windlass_base::word::Algorithm;
 use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::OnDamage;
-use windlass_sqlserver::{FileInput, is_sql_server};
+use windlass_sqlserver::{BackupInput, is_sql_server};
 
 pub(super) use self::files::restore as restore_files;
 pub(super) use self::restore::recover;
@@ -25,6 +25,7 @@ use super::inspect::{Inspect, Inspection};
 use super::media::{MediaOptions, Required};
 use super::media_rows;
 use super::restore::{outside_folders, placed};
+use super::{DeviceName, Store, resolve};
 use crate::message_of::os_error;
 use crate::{Failure, ResultSet, Session, Sink, Value};
 
@@ -196,32 +197,51 @@ impl<'a> Media<'a> {
 }
 
 impl Session {
-    /// Whether the contents of `files`, backups or data files of SQL Server, may be written to `target`: as for a
+    /// The devices with backups or data files of SQL Server, if their contents may be written to `target`: as for a
     /// restore, the settings may confine it to folders, and require signed or encrypted backups.
     ///
     /// # Errors
     /// The reason, in messages.
-    pub fn permit_extraction(&self, files: &[PathBuf], target: &Path) -> Result<(), Failure> {
+    pub fn permit_extraction(
+        &mut self,
+        names: &[DeviceName],
+        target: &Path,
+    ) -> Result<Vec<DeviceAddress>, Failure> {
         let required = Required::of_restore(self, &KeyRing::default(), &[])?;
-        for file in files {
-            required.refuse_unprotected(&file.display().to_string())?;
+        let devices = self.sql_server_devices(names)?;
+        for device in &devices {
+            required.refuse_unprotected(&device.name)?;
         }
         match outside_folders(self, &placed(target)?)? {
             Some(cause) => Err(cause.into()),
-            None => Ok(()),
+            None => Ok(devices),
         }
+    }
+
+    /// The devices with these names, of backups or data files of SQL Server.
+    ///
+    /// # Errors
+    /// The reason, in messages.
+    pub fn sql_server_devices(
+        &mut self,
+        names: &[DeviceName],
+    ) -> Result<Vec<DeviceAddress>, Failure> {
+        let (tags, store) = (self.instance.tags(), Store::default());
+        let mut devices = Vec::with_capacity(names.len());
+        for name in names {
+            devices.extend(resolve(self, std::slice::from_ref(name), &tags, &store)?);
+        }
+        Ok(devices)
     }
 }
 
 /// Whether the first device contains a SQL Server backup.
 pub(super) fn is_backup(devices: &[DeviceAddress]) -> bool {
-    let first = devices.first().and_then(DeviceAddress::file);
-    first.is_some_and(|file| is_sql_server(file).unwrap_or(false))
+    devices.first().is_some_and(is_sql_server)
 }
 
-fn open(device: &DeviceAddress) -> Result<FileInput, Failure> {
-    let file = device.file().ok_or(std::io::ErrorKind::NotFound.into());
-    file.and_then(FileInput::open)
+fn open(device: &DeviceAddress) -> Result<BackupInput, Failure> {
+    BackupInput::open(device)
         .map_err(|error| table::cannot_open_device(&device.name, os_error(&error)).into())
 }
 

@@ -42,15 +42,10 @@ impl Media<'_> {
         self.check_protection(&required)?;
         let known = session.instance.database(name)?;
         check_entry(name, known.as_ref(), options)?;
-        let files: Vec<PathBuf> = self
-            .devices
-            .iter()
-            .filter_map(|device| device.file().map(Path::to_owned))
-            .collect();
         if let Some(waiting) = known.as_ref().filter(|known| is_waiting(known))
-            && !self.has_full(&files)?
+            && !self.has_full()?
         {
-            return self.go_on(session, waiting, &files, options, sink);
+            return self.go_on(session, waiting, options, sink);
         }
         let mut moves = Vec::new();
         for (logical, written) in &options.moves {
@@ -64,7 +59,7 @@ impl Media<'_> {
             replace: options.replaces,
             continue_after_error: options.on_damage == OnDamage::Continue,
         };
-        let steps = steps(&files, self.position()?)?;
+        let steps = steps(self.devices, self.position()?)?;
         if !session.is_rehearsal() {
             complete_interrupted(&steps, &destination, name)?;
         }
@@ -95,10 +90,10 @@ impl Media<'_> {
         }
     }
 
-    fn has_full(&self, files: &[PathBuf]) -> Result<bool, Failure> {
-        for (index, file) in files.iter().enumerate() {
+    fn has_full(&self) -> Result<bool, Failure> {
+        for (index, device) in self.devices.iter().enumerate() {
             let position = if index == 0 { self.position()? } else { 1 };
-            if backup_type(file, position)? == BackupType::Database {
+            if backup_type(device, position)? == BackupType::Database {
                 return Ok(true);
             }
         }
@@ -110,7 +105,6 @@ impl Media<'_> {
         &self,
         session: &mut Session,
         waiting: &DatabaseRecord,
-        files: &[PathBuf],
         options: &RestoreOptions,
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
@@ -123,7 +117,7 @@ impl Media<'_> {
             .iter()
             .filter_map(|file| Some((u16::try_from(file.file_id).ok()?, file.path.clone())))
             .collect();
-        let steps = steps_after(files, self.position()?, Some(base.set_guid))?;
+        let steps = steps_after(self.devices, self.position()?, Some(base.set_guid))?;
         if session.is_rehearsal() {
             for file in &listed {
                 let path = file.path.display();
