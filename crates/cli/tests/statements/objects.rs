@@ -268,7 +268,6 @@ fn urls_are_refused_where_only_files_are_understood() {
     let url = &server.url("a.bak");
     for arguments in [
         &["rekey", url][..],
-        &["repack", "x.bak", "--to", url],
         &["restore", "x.bak", "--to", url],
         &["backup", "app.db", "--to", "ftp://container/x.bak"],
         &["backup", "app.db", "--to", "http://bucket/x.bak"],
