@@ -24,6 +24,7 @@ mod logging;
 mod operate;
 mod output;
 mod service;
+mod tips;
 mod url;
 
 use std::ffi::OsString;
@@ -65,7 +66,9 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             let is_check = written.iter().any(|word| word == "check");
-            (reported(&visibly(&written).unwrap_or(error)), is_check)
+            let mut error = visibly(&written).unwrap_or(error);
+            tips::improve(&mut error, &written);
+            (reported(&error), is_check)
         }
     };
     // A truncated result must not be mistaken for a complete one.

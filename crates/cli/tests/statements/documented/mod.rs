@@ -156,6 +156,12 @@ fn without_figures(line: &str) -> String {
             false => words.push(character),
         }
     }
+    // Columns are as wide as what is in them.
+    for (mark, once) in [("  ", " "), ("--", "-")] {
+        while words.contains(mark) {
+            words = words.replace(mark, once);
+        }
+    }
     // A small backup may take a unit less or more.
     for unit in ["KB", "MB", "GB", "B"] {
         words = words.replace(&format!("N {unit}"), "N unit");
@@ -185,6 +191,7 @@ fn figures_may_differ_where_they_may_and_words_may_not() {
         "set 1, 12 s, 900 KB/s, bottleneck: disk"
     ));
     assert!(!are("set 1 is valid", "set 1 is damaged"));
+    assert!(are("name   --  1", "name  -----   12"));
 }
 
 #[test]
