@@ -201,3 +201,13 @@ fn a_folder_that_is_written_out_must_exist() {
     assert_eq!(place.numbers(script), [3201, 3013]);
     assert!(!place.path("typo").exists());
 }
+
+#[test]
+fn a_missing_folder_is_named_by_its_path_also_of_a_logical_device() {
+    let place = Place::new();
+    let batch = "EXEC sp_addumpdevice 'disk', 'nightly', 'nothing/here/x.bak'; RESTORE HEADERONLY FROM nightly";
+    let refused = place.run(&["sql", "--instance", "i", "-Q", batch]);
+    assert_eq!(refused.code, Some(1), "{}", refused.out);
+    let folder = "The folder 'nothing/here' does not exist.";
+    assert!(refused.err.contains(folder), "{}", refused.err);
+}

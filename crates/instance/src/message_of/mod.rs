@@ -189,8 +189,15 @@ const OPENED_TO_READ: u8 = 2;
 fn near_device(name: &str, error: &std::io::Error) -> Option<String> {
     match is_url(name) {
         true => None,
-        false => near::advice(Path::new(name), error),
+        false => near::advice(Path::new(without_logical_name(name)), error),
     }
+}
+
+/// The path of `nightly(backup/app.bak)`, a file by its logical name.
+fn without_logical_name(name: &str) -> &str {
+    let named = name.strip_suffix(')').and_then(|name| name.split_once('('));
+    let of_logical = named.filter(|(logical, path)| !logical.contains('/') && path.contains('/'));
+    of_logical.map_or(name, |(_, path)| path)
 }
 
 /// The message for an error of a device.
