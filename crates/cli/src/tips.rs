@@ -46,14 +46,23 @@ const TIPS: &[(&[&str], &[&str], &str)] = &[
         "the file to write is named with --to",
     ),
     (OF_FILES, TARGETS, "the file to write is named with --to"),
-    (OF_FILES, FORCES, "--replace overwrites what is there"),
+    (
+        &["restore", "unpack"],
+        FORCES,
+        "--replace overwrites what is there",
+    ),
+    (
+        &["export", "extract"],
+        FORCES,
+        "what exists is not overwritten: name another file",
+    ),
     (
         &["backup", "repack"],
         FORCES,
         "--format overwrites a backup file, --init the backup sets in it; without them a backup is appended",
     ),
     (
-        &["drill", "restore", "ship"],
+        &["drill", "restore"],
         &[
             "--point-in-time",
             "--stop-at",
@@ -79,14 +88,12 @@ const TIPS: &[(&[&str], &[&str], &str)] = &[
         "--differential stores what has changed since the last full backup",
     ),
     (
-        &[
-            "backup", "extract", "repack", "restore", "rekey", "unpack", "verify",
-        ],
+        &["backup", "repack", "restore", "rekey", "unpack", "verify"],
         &["--pass", "--passphrase", "--password", "-p"],
         "a passphrase is read from a file, which others cannot read: --passphrase-file FILE",
     ),
     (
-        &["copies", "expire"],
+        &["expire"],
         &["--keep", "--keep-last"],
         "--last N keeps the last N; --within, --daily, --weekly, --monthly and --yearly keep more",
     ),
@@ -140,11 +147,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tips_are_for_options_that_the_commands_do_not_have() {
+    fn tips_are_for_options_that_the_commands_do_not_have_and_name_those_that_they_have() {
         let all = args::command();
         for (commands, options, tip) in TIPS {
             for command in *commands {
                 let command = all.find_subcommand(command).expect(command);
+                let words = tip.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
+                for named in words.filter_map(|word| word.strip_prefix("--")) {
+                    let has = command
+                        .get_arguments()
+                        .any(|argument| argument.get_long() == Some(named));
+                    assert!(has, "{} has no --{named}: {tip}", command.get_name());
+                }
                 for option in *options {
                     let has = command.get_arguments().any(|argument| {
                         let long = option.strip_prefix("--");
