@@ -159,7 +159,6 @@ fn check(opened: &[(DeviceAddress, Outline)]) -> Result<(), Error> {
 #[derive(Debug)]
 struct Family {
     device: DeviceAddress,
-    path: PathBuf,
     part: CopiedFamily,
     reader: StreamReader<BackupInput>,
     /// What a plain copy has instead, by offset in the stream.
@@ -212,7 +211,6 @@ impl Family {
         };
         Ok(Self {
             device: device.clone(),
-            path: path_of(device),
             part,
             reader: StreamReader::new(BackupInput::open(device).map_err(failed)?, outline),
             patches: patches.map(|(at, bytes)| (*at, bytes.clone())).collect(),
@@ -308,15 +306,16 @@ impl SetSnapshot {
 }
 
 fn file(original: &Original, family: &Family) -> SourceFile {
-    let name = family.path.file_name().unwrap_or_default();
+    let path = path_of(&family.device);
+    let name = path.file_name().unwrap_or_default();
     SourceFile {
         id: family.part.number,
         logical_name: match original.family_count {
             1 => name.to_string_lossy().into_owned(),
             count => format!("family {} of {count}", family.part.number),
         },
-        physical_name: family.path.display().to_string(),
-        path: family.path.clone(),
+        physical_name: path.display().to_string(),
+        path,
         kind: FileKind::Data,
         size_bytes: family.part.bytes,
         page_bytes: PAGE_BYTES as u32,
@@ -446,7 +445,7 @@ impl Snapshot for SetSnapshot {
         let read = family.read(offset, buffer, self.copied.is_damaged);
         read.map_err(|source| windlass_source::Error::Io {
             action: "read",
-            path: family.path.clone(),
+            path: path_of(&family.device),
             source,
         })
     }
@@ -486,7 +485,7 @@ impl Snapshot for SetSnapshot {
         for family in &self.families {
             let family = family.lock().unwrap_or_else(PoisonError::into_inner);
             if !State::of(&family.device).is_ok_and(|found| found == family.state) {
-                let path = family.path.clone();
+                let path = path_of(&family.device);
                 return Err(windlass_source::Error::ChangedWhileReading { path });
             }
         }
