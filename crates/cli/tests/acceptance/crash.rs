@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    backup_arguments, command, integrity, make_database, media, restore_arguments, shown, succeed,
+    Store, backup_arguments, command, fail, integrity, make_database, media, restore_arguments,
+    shown, succeed,
 };
 
 /// Duration of a command that is not killed.
@@ -57,12 +58,60 @@ fn kill_appends(rounds: u32) {
     succeed(&append);
 }
 
-fn kill_restores(rounds: u32) {
+/// An object is never half, and stripes of which one is missing are never a set.
+fn kill_backups_to_objects(rounds: u32) {
+    let store = Store::Objects;
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = folder.path().join("app.db");
+    make_database(&database, 8, "wal");
+    let original = std::fs::read(&database).expect("the database");
+    let name = shown(&database);
+    let backup = |devices: &[String], how: &[&'static str]| -> Vec<String> {
+        let how = [&["--compress", "zstd"], how].concat();
+        let arguments = backup_arguments(&name, devices, &how);
+        arguments.into_iter().map(str::to_owned).collect()
+    };
+    let target = shown(&folder.path().join("restored.db"));
+    let is_whole = |devices: &[String]| {
+        succeed(&restore_arguments(devices, &target, &["--replace"]));
+        assert!(std::fs::read(&target).unwrap() == original);
+    };
+    let whole = {
+        let probe = backup(&store.media(&folder.path().join("probe"), 3), &[]);
+        duration_of(&borrowed(&probe))
+    };
+    let kept = [store.medium(folder.path(), "kept.bak")];
+    succeed(&borrowed(&backup(&kept, &[])));
+    let mut halves = 0;
+    for (round, part) in parts(rounds).enumerate() {
+        let devices = store.media(&folder.path().join(round.to_string()), 3);
+        kill_after(&borrowed(&backup(&devices, &[])), whole, part);
+        let made = devices
+            .iter()
+            .filter(|device| store.content(device).is_some());
+        if made.count() == devices.len() {
+            is_whole(&devices);
+        } else {
+            halves += 1;
+            fail(&restore_arguments(&devices, &target, &["--replace"]));
+        }
+        // One object is old or new, whatever the moment.
+        kill_after(&borrowed(&backup(&kept, &["--format"])), whole, part);
+        is_whole(&kept);
+    }
+    assert!(halves > 0, "no backup was killed in time");
+}
+
+fn borrowed(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
+}
+
+fn kill_restores(rounds: u32, store: Store) {
     let folder = tempfile::tempdir().expect("a folder");
     let (old, new) = (folder.path().join("old.db"), folder.path().join("new.db"));
     make_database(&old, 4, "wal");
     make_database(&new, 9, "wal");
-    let devices = media(folder.path(), 2);
+    let devices = store.media(folder.path(), 2);
     succeed(&backup_arguments(
         &shown(&new),
         &devices,
@@ -110,8 +159,18 @@ fn killed_appends_leave_earlier_sets() {
 }
 
 #[test]
+fn killed_backups_to_objects_leave_no_half_set() {
+    kill_backups_to_objects(8);
+}
+
+#[test]
 fn killed_restores_leave_old_or_new() {
-    kill_restores(8);
+    kill_restores(8, Store::Files);
+}
+
+#[test]
+fn killed_restores_of_objects_leave_old_or_new() {
+    kill_restores(8, Store::Objects);
 }
 
 #[test]
@@ -121,7 +180,14 @@ fn slow_a_hundred_killed_appends_leave_earlier_sets() {
 }
 
 #[test]
-#[ignore = "a hundred killed restores"]
-fn slow_a_hundred_killed_restores_leave_old_or_new() {
-    kill_restores(100);
+#[ignore = "two hundred killed backups"]
+fn slow_a_hundred_killed_backups_to_objects_leave_no_half_set() {
+    kill_backups_to_objects(100);
+}
+
+#[test]
+#[ignore = "two hundred killed restores"]
+fn slow_two_hundred_killed_restores_leave_old_or_new() {
+    kill_restores(100, Store::Files);
+    kill_restores(100, Store::Objects);
 }

@@ -4,69 +4,92 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::support::{
-    backup_arguments, command, make_database, media, restore_arguments, shown, succeed, windlass,
+    Store, backup_arguments, command, make_database, media, restore_arguments, shown, succeed,
+    windlass,
 };
 
-/// Two striped sets of a small database, of different codecs, one of them differential.
-fn small_media(folder: &Path) -> Vec<String> {
-    let database = folder.join("app.db");
-    let connection = rusqlite::Connection::open(&database).expect("a database");
-    connection
-        .execute_batch("CREATE TABLE t(a, b); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900) INSERT INTO t SELECT i, hex(i * 7919) || ' some text ' || i FROM n;")
-        .expect("rows");
-    drop(connection);
-    let devices = media(folder, 2);
-    succeed(&backup_arguments(
-        &shown(&database),
-        &devices,
-        &["--compress", "zstd", "--name", "first"],
-    ));
-    succeed(&backup_arguments(
-        &shown(&database),
-        &devices,
-        &["--compress", "none", "--name", "second"],
-    ));
-    devices
+/// Two striped sets of a small database, of different codecs.
+struct Sets {
+    store: Store,
+    /// All media.
+    devices: Vec<String>,
+    /// Arguments of `verify` for each set.
+    verified: Vec<Vec<String>>,
 }
 
-/// Whether any of the commands that look at media reports a problem. None may die.
-fn is_reported(devices: &[String], context: &str) -> bool {
-    let mut reported = false;
-    for position in ["1", "2"] {
-        let mut arguments = vec!["verify"];
-        arguments.extend(devices.iter().map(String::as_str));
-        arguments.extend(["--set", position]);
-        let output = windlass(&arguments);
-        assert!(
-            matches!(output.status.code(), Some(0 | 1)),
-            "{context}: {:?}",
-            output.status
-        );
-        reported |= !output.status.success();
+impl Sets {
+    /// On the same two files, or each on two objects.
+    fn new(folder: &Path, store: Store) -> Self {
+        let database = folder.join("app.db");
+        let connection = rusqlite::Connection::open(&database).expect("a database");
+        connection
+            .execute_batch("CREATE TABLE t(a, b); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900) INSERT INTO t SELECT i, hex(i * 7919) || ' some text ' || i FROM n;")
+            .expect("rows");
+        drop(connection);
+        let mut sets = Self {
+            store,
+            devices: Vec::new(),
+            verified: Vec::new(),
+        };
+        for (codec, name, position) in [("zstd", "first", "1"), ("none", "second", "2")] {
+            let (place, position) = match store {
+                Store::Files => (folder.to_owned(), position),
+                Store::Objects => (folder.join(name), "1"),
+            };
+            let devices = store.media(&place, 2);
+            succeed(&backup_arguments(
+                &shown(&database),
+                &devices,
+                &["--compress", codec, "--name", name],
+            ));
+            let verify = ["verify", "--set", position].map(str::to_owned);
+            sets.verified.push([&verify[..], &devices].concat());
+            for device in devices {
+                if !sets.devices.contains(&device) {
+                    sets.devices.push(device);
+                }
+            }
+        }
+        sets
     }
-    if !reported {
-        for device in devices {
-            let output = windlass(&["header", device]);
+
+    fn contents(&self) -> Vec<Vec<u8>> {
+        let devices = self.devices.iter();
+        devices.map(|device| self.store.read(device)).collect()
+    }
+
+    /// Whether any of the commands that look at media reports a problem. None may die.
+    fn is_reported(&self, context: &str) -> bool {
+        let reports = |arguments: &[&str]| {
+            let output = windlass(arguments);
             assert!(
                 matches!(output.status.code(), Some(0 | 1)),
                 "{context}: {:?}",
                 output.status
             );
-            reported |= !output.status.success();
+            !output.status.success()
+        };
+        let mut reported = false;
+        for verify in &self.verified {
+            let verify: Vec<_> = verify.iter().map(String::as_str).collect();
+            reported |= reports(&verify);
         }
+        if !reported {
+            for device in &self.devices {
+                reported |= reports(&["header", device]);
+            }
+        }
+        reported
     }
-    reported
 }
 
-fn flip_bits(count: usize) {
+fn flip_bits(count: usize, store: Store) {
     let folder = tempfile::tempdir().expect("a folder");
-    let devices = small_media(folder.path());
-    let whole: Vec<Vec<u8>> = devices
-        .iter()
-        .map(|device| std::fs::read(device).expect("media"))
-        .collect();
+    let sets = Sets::new(folder.path(), store);
+    let devices = &sets.devices;
+    let whole = sets.contents();
     assert!(
-        !is_reported(&devices, "untouched"),
+        !sets.is_reported("untouched"),
         "the undamaged media are good"
     );
     let mut state = 88_172_645_463_325_252_u64;
@@ -78,36 +101,39 @@ fn flip_bits(count: usize) {
         let bit = (state >> 16) as usize % (whole[family].len() * 8);
         let mut damaged = whole[family].clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
-        std::fs::write(&devices[family], &damaged).expect("media");
+        store.write(&devices[family], &damaged);
         let context = format!(
             "round {round}: bit {} of byte {} in family {family}",
             bit % 8,
             bit / 8
         );
-        assert!(is_reported(&devices, &context), "unnoticed: {context}");
-        std::fs::write(&devices[family], &whole[family]).expect("media");
+        assert!(sets.is_reported(&context), "unnoticed: {context}");
+        store.write(&devices[family], &whole[family]);
     }
 }
 
 #[test]
 fn flipped_bits_are_reported() {
-    flip_bits(60);
+    flip_bits(60, Store::Files);
+    flip_bits(20, Store::Objects);
 }
 
 #[test]
-#[ignore = "two thousand runs of the program"]
+#[ignore = "thousands of runs of the program"]
 fn slow_two_thousand_flipped_bits_are_reported() {
-    flip_bits(2000);
+    flip_bits(2000, Store::Files);
+    flip_bits(2000, Store::Objects);
 }
 
-fn cut(step: usize) {
+fn cut(step: usize, store: Store) {
     let folder = tempfile::tempdir().expect("a folder");
-    let devices = small_media(folder.path());
-    let whole = std::fs::read(&devices[0]).expect("media");
+    let sets = Sets::new(folder.path(), store);
+    let first = &sets.devices[0];
+    let whole = store.read(first);
     for end in (0..whole.len()).step_by(step) {
-        std::fs::write(&devices[0], &whole[..end]).expect("media");
+        store.write(first, &whole[..end]);
         assert!(
-            is_reported(&devices, &format!("cut at {end}")),
+            sets.is_reported(&format!("cut at {end}")),
             "unnoticed: cut at {end}"
         );
     }
@@ -115,13 +141,15 @@ fn cut(step: usize) {
 
 #[test]
 fn cuts_are_reported() {
-    cut(7 * 4096);
+    cut(7 * 4096, Store::Files);
+    cut(7 * 4096, Store::Objects);
 }
 
 #[test]
 #[ignore = "one run of the program for each block"]
 fn slow_a_cut_at_every_block_is_reported() {
-    cut(512);
+    cut(512, Store::Files);
+    cut(512, Store::Objects);
 }
 
 #[test]
@@ -171,10 +199,9 @@ fn an_interrupted_append_leaves_earlier_sets_and_the_media_appendable() {
     assert!(std::fs::read(&first).unwrap() == std::fs::read(&second).unwrap());
 }
 
-#[test]
-fn arbitrary_files_are_refused_with_a_message() {
+fn refuse_arbitrary_bytes(store: Store) {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("x.bak");
+    let medium = store.medium(folder.path(), "x.bak");
     for content in [
         &b""[..],
         b"TAPE",
@@ -182,9 +209,9 @@ fn arbitrary_files_are_refused_with_a_message() {
         &[0xFF; 100_000],
         b"SQLite format 3\0",
     ] {
-        std::fs::write(&path, content).expect("a file");
+        store.write(&medium, content);
         for what in ["verify", "header", "files", "label"] {
-            let output = command(&[what, &shown(&path)])
+            let output = command(&[what, &medium])
                 .stderr(Stdio::piped())
                 .output()
                 .expect("the program");
@@ -192,4 +219,10 @@ fn arbitrary_files_are_refused_with_a_message() {
             assert!(!output.stderr.is_empty(), "{what} says why");
         }
     }
+}
+
+#[test]
+fn arbitrary_files_are_refused_with_a_message() {
+    refuse_arbitrary_bytes(Store::Files);
+    refuse_arbitrary_bytes(Store::Objects);
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::support::{
-    ALGORITHMS, backup_arguments, media, restore_arguments, shared, shown, succeed,
+    ALGORITHMS, Store, backup_arguments, restore_arguments, shared, shown, succeed,
 };
 
 /// The databases of the shared data: everything that is not a side file or a page about them.
@@ -48,12 +48,12 @@ fn expected(database: &Path, folder: &Path) -> Vec<u8> {
     std::fs::read(&copied).expect("the file")
 }
 
-fn round_trip(database: &Path, algorithm: &str, families: usize) {
+fn round_trip(database: &Path, algorithm: &str, families: usize, store: Store) {
     let folder = tempfile::tempdir().expect("a folder");
     let reference = tempfile::tempdir().expect("a folder");
     let expected = expected(database, reference.path());
     let copied = copy(database, folder.path());
-    let devices = media(folder.path(), families);
+    let devices = store.media(folder.path(), families);
     let target = folder.path().join("restored");
     succeed(&backup_arguments(
         &shown(&copied),
@@ -67,13 +67,17 @@ fn round_trip(database: &Path, algorithm: &str, families: usize) {
     let restored = std::fs::read(&target).expect("the restored file");
     assert!(
         restored == expected,
-        "{}: {algorithm}, {families} stripes",
+        "{}: {algorithm}, {families} stripes, {store:?}",
         database.display()
     );
+    for device in &devices {
+        store.remove(device);
+    }
 }
 
-#[test]
-fn every_real_database_survives_each_algorithm_and_striping() {
+/// Takes all databases through what `is_taken` says of a database's length in bytes, its number, the algorithm's number
+/// and the number of stripes.
+fn round_trips(store: Store, is_taken: fn(u64, usize, usize, usize) -> bool) {
     let Some(folder) = shared("sqlite") else {
         return;
     };
@@ -83,21 +87,33 @@ fn every_real_database_survives_each_algorithm_and_striping() {
         for half in databases.chunks(databases.len().div_ceil(2)) {
             scope.spawn(move || {
                 for (index, database) in half.iter().enumerate() {
-                    // Small databases meet every combination; larger ones take turns.
-                    let small =
-                        std::fs::metadata(database).is_ok_and(|metadata| metadata.len() < 300_000);
+                    let bytes = std::fs::metadata(database).expect("a database").len();
                     for (turn, algorithm) in ALGORITHMS.iter().enumerate() {
                         for families in [1, 4] {
-                            if small
-                                || (turn + families / 4 + index) % 3 == 0
-                                || cfg!(not(debug_assertions))
-                            {
-                                round_trip(database, algorithm, families);
+                            if is_taken(bytes, index, turn, families) {
+                                round_trip(database, algorithm, families, store);
                             }
                         }
                     }
                 }
             });
         }
+    });
+}
+
+#[test]
+fn every_real_database_survives_each_algorithm_and_striping() {
+    // Small databases meet every combination; larger ones take turns.
+    round_trips(Store::Files, |bytes, index, turn, families| {
+        let is_its_turn = (turn + families / 4 + index) % 3 == 0;
+        bytes < 300_000 || is_its_turn || cfg!(not(debug_assertions))
+    });
+}
+
+#[test]
+fn every_real_database_survives_in_object_storage() {
+    round_trips(Store::Objects, |_, index, turn, families| {
+        let is_its_turn = (turn + families / 4 + index) % 6 == 0;
+        is_its_turn || cfg!(not(debug_assertions))
     });
 }

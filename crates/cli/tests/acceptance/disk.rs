@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::{
-    backup_arguments, fail, make_database, media, restore_arguments, shown, succeed,
+    Store, backup_arguments, fail, make_database, restore_arguments, shown, succeed,
 };
 
 /// A file system of a few megabytes; unmounted when dropped. Needs the right to mount.
@@ -27,6 +27,14 @@ impl SmallDisk {
 
     fn path(&self) -> &Path {
         self.0.path()
+    }
+
+    fn make_read_only(&self) {
+        let remounted = Command::new("mount")
+            .args(["-o", "remount,ro"])
+            .arg(self.path())
+            .status();
+        assert!(remounted.is_ok_and(|status| status.success()));
     }
 }
 
@@ -107,15 +115,14 @@ fn a_full_disk_ends_a_backup_with_a_message_and_leaves_nothing() {
     );
 }
 
-#[test]
-fn a_full_disk_ends_a_restore_before_it_begins() {
+fn fill_the_disk_of_a_restore(store: Store) {
     let Some(small) = SmallDisk::mount(8) else {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
     let large = folder.path().join("large.db");
     make_database(&large, 30, "delete");
-    let devices = media(folder.path(), 1);
+    let devices = store.media(folder.path(), 1);
     succeed(&backup_arguments(
         &shown(&large),
         &devices,
@@ -131,17 +138,22 @@ fn a_full_disk_ends_a_restore_before_it_begins() {
 }
 
 #[test]
-fn a_vanished_stripe_and_a_missing_folder_are_named() {
+fn a_full_disk_ends_a_restore_before_it_begins() {
+    fill_the_disk_of_a_restore(Store::Files);
+    fill_the_disk_of_a_restore(Store::Objects);
+}
+
+fn lose_a_stripe(store: Store) {
     let folder = tempfile::tempdir().expect("a folder");
     let database = folder.path().join("app.db");
     make_database(&database, 1, "delete");
-    let devices = media(folder.path(), 3);
+    let devices = store.media(folder.path(), 3);
     succeed(&backup_arguments(
         &shown(&database),
         &devices,
         &["--compress", "zstd"],
     ));
-    std::fs::remove_file(&devices[1]).expect("a stripe");
+    store.remove(&devices[1]);
     let target = shown(&folder.path().join("r.db"));
     let said = fail(&restore_arguments(&devices, &target, &[]));
     assert!(
@@ -152,10 +164,46 @@ fn a_vanished_stripe_and_a_missing_folder_are_named() {
     let said = fail(&restore_arguments(&present, &target, &[]));
     assert!(said.contains("3132"), "{said}");
     assert!(!Path::new(&target).exists());
+}
 
+#[test]
+fn a_vanished_stripe_is_named() {
+    lose_a_stripe(Store::Files);
+    lose_a_stripe(Store::Objects);
+}
+
+#[test]
+fn a_missing_folder_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = folder.path().join("app.db");
+    make_database(&database, 1, "delete");
     let nowhere = vec![shown(&folder.path().join("missing/x.bak"))];
     let said = fail(&backup_arguments(&shown(&database), &nowhere, &[]));
     assert!(said.contains("3201"), "{said}");
+}
+
+fn restore_to_an_unwritable_folder(store: Store) {
+    let Some(small) = SmallDisk::mount(8) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = folder.path().join("app.db");
+    make_database(&database, 1, "delete");
+    let devices = store.media(folder.path(), 2);
+    succeed(&backup_arguments(&shown(&database), &devices, &[]));
+    small.make_read_only();
+    let target = shown(&small.path().join("r.db"));
+    let said = fail(&restore_arguments(&devices, &target, &[]));
+    assert!(
+        said.contains("Read-only file system") && said.contains(&shown(small.path())),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_unwritable_target_of_a_restore_is_named() {
+    restore_to_an_unwritable_folder(Store::Files);
+    restore_to_an_unwritable_folder(Store::Objects);
 }
 
 #[test]
@@ -170,16 +218,11 @@ fn an_unwritable_folder_is_named_and_nothing_changes() {
     let fresh = vec![shown(&small.path().join("fresh.bak"))];
     succeed(&backup_arguments(&shown(&database), &old, &[]));
     let bytes = std::fs::read(&old[0]).expect("the backup");
-    let remounted = Command::new("mount")
-        .args(["-o", "remount,ro"])
-        .arg(small.path())
-        .status();
-    assert!(remounted.is_ok_and(|status| status.success()));
+    small.make_read_only();
     for arguments in [
         backup_arguments(&shown(&database), &fresh, &[]),
         backup_arguments(&shown(&database), &old, &[]),
         backup_arguments(&shown(&database), &old, &["--init"]),
-        restore_arguments(&old, &shown(&small.path().join("r.db")), &[]),
     ] {
         let said = fail(&arguments);
         assert!(

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::support::{command, make_database, shown, succeed};
+use crate::support::{Store, command, make_database, shown, succeed};
 
 /// Copies a table onto itself under another number: what is there is whole rounds or none.
 const CHANGE: &str = "INSERT INTO round SELECT (SELECT max(number) + 1 FROM round), x FROM item";
@@ -12,17 +12,17 @@ const CHANGE: &str = "INSERT INTO round SELECT (SELECT max(number) + 1 FROM roun
 struct Subject {
     folder: tempfile::TempDir,
     instance: String,
-    media: String,
+    store: Store,
 }
 
 impl Subject {
-    fn new() -> Self {
+    fn new(store: Store) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let plain = folder.path().join("plain.db");
         make_database(&plain, 4, "delete");
         let subject = Self {
             instance: shown(&folder.path().join("instance")),
-            media: shown(&folder.path().join("e.bak")),
+            store,
             folder,
         };
         let data = subject.path("e.db");
@@ -47,6 +47,12 @@ WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) IN
 
     fn path(&self, name: &str) -> String {
         shown(&self.folder.path().join(name))
+    }
+
+    /// A medium as T-SQL names it.
+    fn medium(&self, name: &str) -> String {
+        self.store
+            .in_sql(&self.store.medium(self.folder.path(), name))
     }
 
     fn arguments<'a>(&'a self, script: &'a str) -> Vec<&'a str> {
@@ -99,40 +105,59 @@ fn duration_of(run: impl FnOnce()) -> Duration {
     begun.elapsed()
 }
 
-fn kill_backups(rounds: u32) {
-    let subject = Subject::new();
-    let backup = format!(
-        "USE e; {CHANGE}; BACKUP DATABASE e TO DISK = '{}' WITH COMPRESSION; {CHANGE}; \
-         BACKUP DATABASE e TO DISK = '{}' WITH DIFFERENTIAL; {CHANGE}",
-        subject.media, subject.media
-    );
-    succeed(&subject.arguments(&backup));
-    let whole = duration_of(|| drop(succeed(&subject.arguments(&backup))));
-    for delay in delays(whole, rounds) {
+fn kill_backups(rounds: u32, store: Store) {
+    let subject = Subject::new(store);
+    let base = subject.medium("base.bak");
+    subject.sql(&format!(
+        "USE e; {CHANGE}; BACKUP DATABASE e TO {base} WITH COMPRESSION"
+    ));
+    // Appended to one file, or an object each.
+    let backup = |round: &str| {
+        let (full, differential) = match store {
+            Store::Files => (base.clone(), base.clone()),
+            Store::Objects => (
+                subject.medium(&format!("{round}.bak")),
+                subject.medium(&format!("{round}.dif")),
+            ),
+        };
+        format!(
+            "USE e; {CHANGE}; BACKUP DATABASE e TO {full} WITH COMPRESSION; {CHANGE}; \
+             BACKUP DATABASE e TO {differential} WITH DIFFERENTIAL; {CHANGE}"
+        )
+    };
+    let whole = duration_of(|| drop(succeed(&subject.arguments(&backup("first")))));
+    for (round, delay) in delays(whole, rounds).enumerate() {
+        let backup = backup(&round.to_string());
         kill_after(&subject.arguments(&backup), delay);
         subject.check("e");
     }
-    succeed(&subject.arguments(&backup));
+    succeed(&subject.arguments(&backup("last")));
     let moves = format!(
         "MOVE 'e' TO '{}', MOVE 'e_log' TO '{}'",
         subject.path("copy.db"),
         subject.path("copy.db-log")
     );
     subject.sql(&format!(
-        "RESTORE DATABASE c FROM DISK = '{}' WITH FILE = 1, {moves}",
-        subject.media
+        "RESTORE DATABASE c FROM {base} WITH FILE = 1, {moves}"
     ));
     subject.check("c");
+    if store == Store::Objects {
+        let [full, differential] = ["last.bak", "last.dif"].map(|name| subject.medium(name));
+        subject.sql(&format!(
+            "RESTORE DATABASE c FROM {full} WITH REPLACE, NORECOVERY, {moves}; RESTORE DATABASE c FROM {differential}"
+        ));
+        subject.check("c");
+    }
 }
 
-fn kill_restores(rounds: u32) {
-    let subject = Subject::new();
-    let disk = &subject.media;
+fn kill_restores(rounds: u32, store: Store) {
+    let subject = Subject::new(store);
+    let medium = subject.medium("e.bak");
     succeed(&subject.arguments(&format!(
-        "USE e; {CHANGE}; BACKUP DATABASE e TO DISK = '{disk}'; {CHANGE}"
+        "USE e; {CHANGE}; BACKUP DATABASE e TO {medium}; {CHANGE}"
     )));
     let restore = format!(
-        "RESTORE DATABASE c FROM DISK = '{disk}' WITH REPLACE, MOVE 'e' TO '{}', MOVE 'e_log' TO '{}'",
+        "RESTORE DATABASE c FROM {medium} WITH REPLACE, MOVE 'e' TO '{}', MOVE 'e_log' TO '{}'",
         subject.path("c.db"),
         subject.path("c.db-log")
     );
@@ -157,9 +182,9 @@ fn kill_restores(rounds: u32) {
 }
 
 /// Pages of both files of a database, damaged and restored with kills in between.
-fn kill_page_restores(rounds: u32) {
+fn kill_page_restores(rounds: u32, store: Store) {
     const PAGE: usize = 8192;
-    let subject = Subject::new();
+    let subject = Subject::new(store);
     let files = [subject.path("k1.mdf"), subject.path("k2.ndf")];
     subject.sql(&format!(
         "CREATE DATABASE k ON (NAME = k1, FILENAME = '{}', SIZE = 4MB), (NAME = k2, FILENAME = '{}', SIZE = 4MB)
@@ -170,11 +195,11 @@ GO
 CREATE TABLE t(x);
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000) INSERT INTO t SELECT hex(randomblob(400)) FROM n
 GO
-BACKUP DATABASE k TO DISK = '{}'",
+BACKUP DATABASE k TO {}",
         files[0],
         files[1],
         subject.path("k.ldf"),
-        subject.media
+        subject.medium("k.bak")
     ));
     // The second extent of the first file and the first of the other have their stamps, which every checkpoint
     // renews.
@@ -201,9 +226,9 @@ BACKUP DATABASE k TO DISK = '{}'",
         .map(|page| format!("1:{page},3:{page}"))
         .collect();
     let restore = format!(
-        "RESTORE DATABASE k PAGE = '{}' FROM DISK = '{}'",
+        "RESTORE DATABASE k PAGE = '{}' FROM {}",
         list.join(","),
-        subject.media
+        subject.medium("k.bak")
     );
     let harm = || {
         for ((file, content), stamp) in files.iter().zip(&damaged).zip(&stamps) {
@@ -237,33 +262,51 @@ BACKUP DATABASE k TO DISK = '{}'",
 
 #[test]
 fn killed_page_restores_leave_each_page_old_or_new() {
-    kill_page_restores(6);
+    kill_page_restores(6, Store::Files);
 }
 
 #[test]
-#[ignore = "a hundred killed restores of pages"]
-fn slow_a_hundred_killed_page_restores() {
-    kill_page_restores(100);
+fn killed_page_restores_from_objects_leave_each_page_old_or_new() {
+    kill_page_restores(3, Store::Objects);
+}
+
+#[test]
+#[ignore = "two hundred killed restores of pages"]
+fn slow_two_hundred_killed_page_restores() {
+    kill_page_restores(100, Store::Files);
+    kill_page_restores(100, Store::Objects);
 }
 
 #[test]
 fn killed_engine_backups_leave_the_database_and_earlier_sets() {
-    kill_backups(6);
+    kill_backups(6, Store::Files);
 }
 
 #[test]
 fn killed_engine_restores_leave_old_new_or_nothing() {
-    kill_restores(6);
+    kill_restores(6, Store::Files);
 }
 
 #[test]
-#[ignore = "a hundred killed backups of an engine database"]
-fn slow_a_hundred_killed_engine_backups() {
-    kill_backups(100);
+fn killed_engine_backups_to_objects_leave_the_database_and_earlier_sets() {
+    kill_backups(4, Store::Objects);
 }
 
 #[test]
-#[ignore = "a hundred killed restores of an engine database"]
-fn slow_a_hundred_killed_engine_restores() {
-    kill_restores(100);
+fn killed_engine_restores_from_objects_leave_old_new_or_nothing() {
+    kill_restores(4, Store::Objects);
+}
+
+#[test]
+#[ignore = "two hundred killed backups of an engine database"]
+fn slow_two_hundred_killed_engine_backups() {
+    kill_backups(100, Store::Files);
+    kill_backups(100, Store::Objects);
+}
+
+#[test]
+#[ignore = "two hundred killed restores of an engine database"]
+fn slow_two_hundred_killed_engine_restores() {
+    kill_restores(100, Store::Files);
+    kill_restores(100, Store::Objects);
 }

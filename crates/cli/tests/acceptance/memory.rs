@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{backup_arguments, command, make_database, shown};
+use crate::support::{Store, backup_arguments, command, make_database, shown};
 
 /// Memory that the program itself, its libraries and its thread stacks may use in addition to the plan.
 const ALLOWANCE_BYTES: u64 = 64 << 20;
@@ -38,27 +38,28 @@ fn peak_of(arguments: &[&str]) -> (u64, String) {
     )
 }
 
-fn check(database: &Path) {
+fn check(database: &Path, store: Store) {
     let folder = tempfile::tempdir().expect("a folder");
-    let devices = vec![shown(&folder.path().join("m.bak"))];
+    let devices = vec![store.medium(folder.path(), "m.bak")];
     for algorithm in ["none", "ms_xpress", "zstd:low", "zstd:high"] {
         let name = shown(database);
-        let extra = ["--compress", algorithm, "--json", "--init"];
+        let extra = ["--compress", algorithm, "--json", "--format"];
         let (peak, output) = peak_of(&backup_arguments(&name, &devices, &extra));
         let report: serde_json::Value = serde_json::from_str(&output).expect("JSON");
         let planned = report["plan"]["memory_bytes"]["value"]
             .as_u64()
             .expect("the plan's number");
         println!(
-            "{algorithm}: peak {} MB, planned {} MB",
+            "{store:?}, {algorithm}: peak {} MB, planned {} MB",
             peak >> 20,
             planned >> 20
         );
         assert!(
             peak <= planned + ALLOWANCE_BYTES,
-            "{algorithm}: peak {peak}, planned {planned}"
+            "{store:?}, {algorithm}: peak {peak}, planned {planned}"
         );
     }
+    store.remove(&devices[0]);
 }
 
 #[test]
@@ -66,7 +67,8 @@ fn memory_of_a_backup_stays_within_the_plan() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = folder.path().join("app.db");
     make_database(&database, 96, "wal");
-    check(&database);
+    check(&database, Store::Files);
+    check(&database, Store::Objects);
 }
 
 #[test]
@@ -75,5 +77,6 @@ fn slow_memory_of_a_two_gigabyte_backup_stays_within_the_plan() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = folder.path().join("app.db");
     make_database(&database, 2048, "delete");
-    check(&database);
+    check(&database, Store::Files);
+    check(&database, Store::Objects);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use windlass_instance::{Collected, Elsewhere as _, Instance, Value};
 use windlass_local::client::LocalClient;
 
-use crate::support::{command, shown, succeed};
+use crate::support::{Store, command, shown, succeed};
 
 const WRITERS: usize = 6;
 
@@ -19,7 +19,8 @@ struct Subject {
     folder: tempfile::TempDir,
     instance: String,
     /// The backups that were reported as made.
-    made: Vec<PathBuf>,
+    made: Vec<String>,
+    store: Store,
 }
 
 /// A running server.
@@ -34,12 +35,13 @@ impl Drop for Served {
 }
 
 impl Subject {
-    fn new() -> Self {
+    fn new(store: Store) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let subject = Self {
             instance: shown(&folder.path().join("instance")),
             folder,
             made: Vec::new(),
+            store,
         };
         let (data, log) = (subject.path("shop.mdf"), subject.path("shop.ldf"));
         for script in [
@@ -55,6 +57,10 @@ impl Subject {
 
     fn path(&self, name: &str) -> String {
         shown(&self.folder.path().join(name))
+    }
+
+    fn medium(&self, name: &str) -> String {
+        self.store.medium(self.folder.path(), name)
     }
 
     fn serve(&self) -> Served {
@@ -150,7 +156,8 @@ fn rows(client: &mut LocalClient, database: &str) -> Acknowledged {
 /// One life of the server: sessions write, a backup runs, and it is killed.
 fn live(subject: &mut Subject, told: &mut Acknowledged, round: u32, delay: Duration) {
     let mut server = subject.serve();
-    let media = subject.path(&format!("{round}.bak"));
+    let media = subject.medium(&format!("{round}.bak"));
+    let target = subject.store.in_sql(&media);
     let from = round * 1_000_000;
     let (written, is_made) = std::thread::scope(|scope| {
         let own = &*subject;
@@ -167,7 +174,7 @@ fn live(subject: &mut Subject, told: &mut Acknowledged, round: u32, delay: Durat
             std::thread::sleep(delay / 3);
             run(
                 &mut client,
-                &format!("BACKUP DATABASE shop TO DISK = '{media}' WITH {how}"),
+                &format!("BACKUP DATABASE shop TO {target} WITH {how}"),
             )
         });
         std::thread::sleep(delay);
@@ -183,21 +190,17 @@ fn live(subject: &mut Subject, told: &mut Acknowledged, round: u32, delay: Durat
         told.extend(numbers.into_iter().map(|number| (writer, number)));
     }
     if is_made {
-        subject.made.push(PathBuf::from(media));
+        subject.made.push(media);
     }
 }
 
-fn kill_servers(rounds: u32) {
-    let mut subject = Subject::new();
+fn kill_servers(rounds: u32, store: Store) {
+    let mut subject = Subject::new(store);
     {
         let _server = subject.serve();
         let mut client = subject.connect().expect("it listens");
-        let media = subject.path("first.bak");
-        run(
-            &mut client,
-            &format!("BACKUP DATABASE shop TO DISK = '{media}'"),
-        )
-        .expect("a base");
+        let base = store.in_sql(&subject.medium("first.bak"));
+        run(&mut client, &format!("BACKUP DATABASE shop TO {base}")).expect("a base");
     }
     let mut told = Acknowledged::new();
     for round in 0..rounds {
@@ -224,17 +227,23 @@ fn kill_servers(rounds: u32) {
         subject.made.len()
     );
     for media in &subject.made {
-        succeed(&["verify", &shown(media)]);
+        succeed(&["verify", media]);
     }
 }
 
 #[test]
 fn a_killed_server_loses_nothing_that_a_session_was_told() {
-    kill_servers(5);
+    kill_servers(5, Store::Files);
+}
+
+#[test]
+fn a_killed_server_that_backs_up_to_objects_loses_nothing_that_a_session_was_told() {
+    kill_servers(3, Store::Objects);
 }
 
 #[test]
 #[ignore = "minutes: cargo xtask acceptance"]
-fn slow_a_hundred_killed_servers_lose_nothing_that_a_session_was_told() {
-    kill_servers(100);
+fn slow_two_hundred_killed_servers_lose_nothing_that_a_session_was_told() {
+    kill_servers(100, Store::Files);
+    kill_servers(100, Store::Objects);
 }

@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 
 use rusqlite::Connection;
+
+use crate::s3_server::Server;
 
 /// The algorithms, as `--compress` spells them.
 pub(crate) const ALGORITHMS: [&str; 6] = [
@@ -22,6 +25,7 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
         .args(arguments)
         .stdin(Stdio::null())
         .env_remove("WINDLASS_INSTANCE");
+    SERVER.key_for(&mut command);
     command
 }
 
@@ -85,11 +89,77 @@ pub(crate) fn shared(folder: &str) -> Option<PathBuf> {
     None
 }
 
-/// Media files `a.bak`, `b.bak`, ... in a folder.
+/// The store of all tests, which tell their objects apart by the names of their folders.
+static SERVER: LazyLock<Server> = LazyLock::new(Server::start);
+
+/// Where the media of a test are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Store {
+    Files,
+    /// Objects of a store that speaks the protocol of S3.
+    Objects,
+}
+
+impl Store {
+    /// The medium of a name that belongs to a folder: a file in it, or an object whose key begins with its path.
+    pub(crate) fn medium(self, folder: &Path, name: &str) -> String {
+        let path = shown(&folder.join(name));
+        match self {
+            Self::Files => path,
+            Self::Objects => SERVER.url(path.trim_start_matches('/')),
+        }
+    }
+
+    /// Media `0.bak`, `1.bak`, ... of a folder.
+    pub(crate) fn media(self, folder: &Path, families: usize) -> Vec<String> {
+        (0..families)
+            .map(|index| self.medium(folder, &format!("{index}.bak")))
+            .collect()
+    }
+
+    /// A medium as T-SQL names it.
+    pub(crate) fn in_sql(self, medium: &str) -> String {
+        match self {
+            Self::Files => format!("DISK = '{medium}'"),
+            Self::Objects => format!("URL = '{medium}'"),
+        }
+    }
+
+    /// The content of a medium; `None` if there is none.
+    pub(crate) fn content(self, medium: &str) -> Option<Vec<u8>> {
+        match self {
+            Self::Files => std::fs::read(medium).ok(),
+            Self::Objects => SERVER.content(key(medium)),
+        }
+    }
+
+    pub(crate) fn read(self, medium: &str) -> Vec<u8> {
+        self.content(medium).expect(medium)
+    }
+
+    pub(crate) fn write(self, medium: &str, bytes: &[u8]) {
+        match self {
+            Self::Files => std::fs::write(medium, bytes).expect(medium),
+            Self::Objects => SERVER.put(key(medium), bytes),
+        }
+    }
+
+    pub(crate) fn remove(self, medium: &str) {
+        match self {
+            Self::Files => std::fs::remove_file(medium).expect(medium),
+            Self::Objects => SERVER.remove(key(medium)),
+        }
+    }
+}
+
+/// The key of an object's URL.
+fn key(url: &str) -> &str {
+    url.strip_prefix(&SERVER.url("")).expect(url)
+}
+
+/// Media files `0.bak`, `1.bak`, ... in a folder.
 pub(crate) fn media(folder: &Path, families: usize) -> Vec<String> {
-    (0..families)
-        .map(|index| folder.join(format!("{index}.bak")).display().to_string())
-        .collect()
+    Store::Files.media(folder, families)
 }
 
 /// `backup DATABASE --to A --to B ... EXTRA`.

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use rusqlite::Connection;
 
 use crate::support::{
-    ALGORITHMS, backup_arguments, integrity, media, restore_arguments, shown, succeed,
+    ALGORITHMS, Store, backup_arguments, integrity, restore_arguments, shown, succeed,
 };
 
 const WRITER: &str = "WINDLASS_TEST_WRITER";
@@ -110,7 +110,7 @@ fn check(restored: &Path) -> i64 {
     commits
 }
 
-fn back_up_under_load(rounds: usize) {
+fn back_up_under_load(rounds: usize, store: Store) {
     let folder = tempfile::tempdir().expect("a folder");
     let database = folder.path().join("bank.db");
     make_accounts(&database);
@@ -120,7 +120,7 @@ fn back_up_under_load(rounds: usize) {
         let families = if round % 2 == 0 { 1 } else { 4 };
         let here = folder.path().join(round.to_string());
         std::fs::create_dir(&here).expect("a folder");
-        let devices = media(&here, families);
+        let devices = store.media(&here, families);
         succeed(&backup_arguments(
             &shown(&database),
             &devices,
@@ -134,6 +134,9 @@ fn back_up_under_load(rounds: usize) {
             "round {round}: later backups hold later states"
         );
         commits_before = commits;
+        for device in &devices {
+            store.remove(device);
+        }
         std::fs::remove_dir_all(&here).expect("the folder");
     }
     assert!(commits_before > 0, "the writer was writing");
@@ -147,11 +150,17 @@ fn back_up_under_load(rounds: usize) {
 
 #[test]
 fn copies_made_under_load_are_committed_states() {
-    back_up_under_load(8);
+    back_up_under_load(8, Store::Files);
 }
 
 #[test]
-#[ignore = "a hundred backups and restores"]
-fn slow_a_hundred_copies_made_under_load_are_committed_states() {
-    back_up_under_load(100);
+fn copies_made_under_load_in_object_storage_are_committed_states() {
+    back_up_under_load(4, Store::Objects);
+}
+
+#[test]
+#[ignore = "two hundred backups and restores"]
+fn slow_two_hundred_copies_made_under_load_are_committed_states() {
+    back_up_under_load(100, Store::Files);
+    back_up_under_load(100, Store::Objects);
 }
