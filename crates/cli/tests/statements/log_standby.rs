@@ -267,6 +267,40 @@ RESTORE DATABASE Shop FROM DISK = 'D:\\full.bak'",
 }
 
 #[test]
+fn a_database_that_restores_after_its_tail_is_read_with_a_standby_file() {
+    let place = Place::new();
+    chain(&place, 1);
+    succeed(&place, SECOND_FILE);
+    insert(&place, 2);
+    succeed(
+        &place,
+        "BACKUP LOG Shop TO DISK = 'D:\\2.trn' WITH NORECOVERY",
+    );
+    refused(&sql(&place, "USE Shop"), &[927]);
+    let standby = "RESTORE DATABASE Shop WITH STANDBY = 'D:\\shop.standby'";
+    std::fs::write(place.path("shop.standby"), "theirs").expect("written");
+    refused(&sql(&place, standby), &[50232, 3013]);
+    std::fs::remove_file(place.path("shop.standby")).expect("removed");
+    succeed(&place, standby);
+    assert_eq!(state_of_shop(&place), "\"ONLINE\" true");
+    assert_eq!(last(&place, "Shop"), 2);
+    refused(
+        &sql(&place, "USE Shop\nGO\nINSERT INTO t VALUES (9)"),
+        &[3906],
+    );
+    // The log is in the files already; the sequence ends as any other.
+    succeed(
+        &place,
+        "RESTORE LOG Shop FROM DISK = 'D:\\2.trn' WITH NORECOVERY",
+    );
+    assert!(!place.path("shop.standby").exists());
+    succeed(&place, "RESTORE DATABASE Shop WITH RECOVERY");
+    assert_eq!(state_of_shop(&place), "\"ONLINE\" false");
+    insert(&place, 3);
+    assert_eq!(last(&place, "Shop"), 3);
+}
+
+#[test]
 fn a_tail_that_cannot_be_left_in_standby_leaves_the_database_as_it_was() {
     let place = Place::new();
     chain(&place, 1);

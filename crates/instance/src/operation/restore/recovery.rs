@@ -106,7 +106,7 @@ fn place(
 }
 
 /// Whether the files of a database are not being restored, but those of a database as it was closed.
-fn is_whole(log: &Path, known: &DatabaseRecord) -> Result<bool, Failure> {
+pub(super) fn is_whole(log: &Path, known: &DatabaseRecord) -> Result<bool, Failure> {
     if windlass_source::engine::pending(log)?.is_some() {
         return Ok(false);
     }

@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use windlass_base::Guid;
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, DatabaseState, FileRecord};
 use windlass_media::SourceKind;
-use windlass_source::Recovery;
+use windlass_source::engine::{EngineLogSnapshot, SavedTail, wait_at_tail};
+use windlass_source::{Recovery, Snapshot as _};
 
 use super::engine::standby_lost;
+use super::recovery::is_whole;
 use super::registration::store_or_tell;
 use super::target::log;
 use super::{RestoreOperation, RestoreOutcome, outside_folders, placed};
@@ -79,6 +82,11 @@ pub(super) fn begin(
     let _alone = alone.ok_or_else(|| Failure::from(table::exclusive_access()))?;
     session.queries.leave(name);
     session.instance.engines.close(name)?;
+    if let Some(known) = &known
+        && is_whole(log, known)?
+    {
+        wait_at_end(log, &file, known)?;
+    }
     windlass_source::engine::stand_by(log, name, &file)
         .map_err(|error| standby_lost(error, name, known.as_ref()))?;
     if let Some(known) = known {
@@ -90,6 +98,22 @@ pub(super) fn begin(
     }
     sink.message(timing::closing("RESTORE DATABASE", 0, 0, begun.elapsed()));
     Ok(RestoreOutcome::Recovered)
+}
+
+/// BACKUP LOG WITH NORECOVERY has left the files as they were: makes them wait for the next restore.
+fn wait_at_end(log: &Path, standby: &Path, known: &DatabaseRecord) -> Result<(), Failure> {
+    let snapshot = EngineLogSnapshot::of_file(log)?;
+    snapshot.check_standby(standby)?;
+    let position = snapshot.position();
+    drop(snapshot);
+    let tail = SavedTail {
+        // Only a differential asks which backup it continues, and none continues this one.
+        set_guid: Guid::random(),
+        checkpoint_lsn: position.checkpoint_lsn,
+        last_lsn: position.last_lsn,
+        made_for: Some(known.made_for),
+    };
+    Ok(wait_at_tail(log, &tail)?)
 }
 
 /// Closes a database that is read between two restores, and keeps others from opening it, before the next one.
