@@ -334,6 +334,9 @@ pub(crate) struct RestoreArguments {
     /// Apply what windlass follow has spooled since the backup
     #[arg(long, value_name = "DIR", conflicts_with_all = ["no_recovery", "dry_run", "tsql"])]
     pub(crate) follow: Option<PathBuf>,
+    /// Restore the newest state that the media lead to, as without it
+    #[arg(long, requires = "media", conflicts_with_all = ["set", "at", "at_commit", "no_recovery"])]
+    pub(crate) latest: bool,
     /// Restore the state at a moment: '2026-11-24 10:15:00.5', local time unless it has an offset, or lsn:N, after the
     /// commit with this record. From log backups, or with --follow the last captured moment that is not later
     #[arg(long, value_name = "TIME|lsn:N", conflicts_with_all = ["set", "no_recovery"], value_parser = parse_point)]

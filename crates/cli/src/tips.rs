@@ -73,11 +73,6 @@ const TIPS: &[(&[&str], &[&str], &str)] = &[
         "the moment is given with --at",
     ),
     (
-        &["restore"],
-        &["--latest"],
-        "the latest state is what a restore leads to, unless --at or --set says otherwise",
-    ),
-    (
         &["backup"],
         &["--full"],
         "a backup is full unless --differential or --log is given",

@@ -12,6 +12,7 @@ use crate::folder::DeviceFolder;
 use crate::nul::NulWriter;
 use crate::object::{
     Access, LockMode, Locked, ObjectAddress, ObjectReader, ObjectSettings, ObjectUrl, ObjectWriter,
+    SideAddress,
 };
 use crate::{DeviceReader, DeviceWriter, Start, WriteTuning};
 
@@ -215,6 +216,14 @@ impl DeviceAddress {
                 object.refuse_locked()?;
                 object.delete()
             }
+        }
+    }
+
+    /// The object beside this one whose key is longer by `end`; `None` for devices that are no objects.
+    pub fn side_object(&self, end: &str) -> Option<SideAddress> {
+        match &self.storage {
+            Storage::Object(object) => Some(object.beside(end)),
+            Storage::File(_) | Storage::Nul => None,
         }
     }
 

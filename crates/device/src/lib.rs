@@ -40,7 +40,7 @@ pub use naming::{STAGING_SUFFIX, staging_path};
 pub use object::{
     AZURE_SIGNATURE, Access, GOOGLE_ACCOUNT, KeyError, ListedObject, LockMode, Locked,
     MANAGED_IDENTITY, ObjectLock, ObjectSettings, ObjectUrl, PARTS_MAX, PIECE_BYTES, PartChecksum,
-    Probed, S3_KEY, StoreKind, UnfinishedUpload, UrlError, post_json,
+    Probed, S3_KEY, SideAddress, SideObject, StoreKind, UnfinishedUpload, UrlError, post_json,
 };
 
 /// Where a writer starts.

@@ -15,7 +15,7 @@ use crate::file::open_regular;
 use crate::{directory, output, own};
 
 /// Maximum length read; certificates, keys and passphrases are far shorter.
-const BYTES_MAX: u64 = 1 << 20;
+pub const BYTES_MAX: u64 = 1 << 20;
 
 /// Permission bits of the group and others.
 const OTHERS: u32 = 0o077;
@@ -118,6 +118,18 @@ fn create_with(
 /// Also if it is longer, or not a regular file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     content(open_regular(path, OpenOptions::new().read(true), OFlags::empty())?.0)
+}
+
+/// Reads a file as [`read`] does; `None` if there is none.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Reads a file as [`read`] does, if it belongs to this user and no other user may read or write it.

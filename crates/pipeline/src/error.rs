@@ -36,26 +36,24 @@ pub enum Error {
         source: windlass_crypt::Error,
     },
     /// No given key opens the set, and the key files next to the media cannot be used.
-    #[error(
-        "'{device}': {source}. The key file {} cannot be used either: {reason}",
-        path.display()
-    )]
+    #[error("'{device}': {source}. The key file {file} cannot be used either: {reason}")]
     KeyAndKeyFile {
         device: String,
         /// Why no key on the media can be used.
         #[source]
         source: windlass_crypt::Error,
-        path: std::path::PathBuf,
+        /// Its path or URL.
+        file: String,
         reason: String,
     },
     /// A key file that would be replaced cannot be read.
     #[error(
-        "the key file {} cannot be used: {reason}. Its recipients would lose access: restore the \
-         file, or drop them with --replace",
-        path.display()
+        "the key file {file} cannot be used: {reason}. Its recipients would lose access: restore the \
+         file, or drop them with --replace"
     )]
     KeyFile {
-        path: std::path::PathBuf,
+        /// Its path or URL.
+        file: String,
         reason: String,
     },
     #[error("the backup set on '{device}' is not encrypted, but a key was given for it")]

@@ -28,6 +28,7 @@ pub mod digests;
 mod error;
 mod fault;
 mod half_named;
+mod key_files;
 mod limits;
 mod live;
 mod media_set;
@@ -49,10 +50,13 @@ pub use digests::{DigestError, DigestFile};
 pub use error::{Damage, Error, Holds};
 #[doc(hidden)]
 pub use fault::{Fault, FaultPoint};
+pub use key_files::{
+    KEY_FILE_SUFFIX, UnusableKeyFile, key_file, key_file_for_copy, remove_key_file,
+};
 pub use limits::{Limit, Limits};
 pub use media_set::{MediaSet, PartlyFinished, SetEntry, read_label};
 pub use plan::{Chosen, ChosenIoMethod, Plan, SourceSize};
-pub use rekey::{RekeyRequest, Rekeyed, UnusableKeyFile, key_file, key_file_for_copy, rekey};
+pub use rekey::{RekeyRequest, Rekeyed, rekey};
 pub use report::{
     Adapted, BackupReport, DamagedChunks, DamagedPage, FilePages, LevelShare, Observer,
     ProbeReport, ReadReport, Stage, StageCounters, Stages, TimesIn, Unobserved, Way,

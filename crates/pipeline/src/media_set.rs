@@ -1,6 +1,6 @@
 //! Media sets: opens the families together, identifies and orders them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use windlass_base::Guid;
 use windlass_base::at_once::at_once;
@@ -13,7 +13,7 @@ use windlass_media::{
 
 use crate::error::{Damage, Error};
 use crate::half_named;
-use crate::rekey::{self, KeyFiles, UnusableKeyFile};
+use crate::key_files::{self, KeyFiles, UnusableKeyFile};
 use crate::window::Window;
 
 /// Bytes per read while searching for headers.
@@ -135,7 +135,7 @@ pub fn read_label(
 pub struct MediaSet {
     pub(crate) families: Vec<Family>,
     /// Keys that were rewrapped later.
-    pub(crate) key_files: KeyFiles,
+    key_files: OnceLock<KeyFiles>,
     addresses: Vec<DeviceAddress>,
 }
 
@@ -251,7 +251,7 @@ impl MediaSet {
         families.sort_by_key(Family::number);
         Ok(Self {
             families,
-            key_files: rekey::read(devices),
+            key_files: OnceLock::new(),
             addresses: devices.to_vec(),
         })
     }
@@ -350,17 +350,22 @@ impl MediaSet {
 
     /// The key block of an encrypted set, if it was rewrapped.
     pub(crate) fn rewrapped(&self, set: &SetConfiguration) -> Option<&KeyFileEntry> {
-        let file = self
-            .key_files
-            .file
-            .as_ref()
-            .filter(|_| set.is_encrypted())?;
+        if !set.is_encrypted() {
+            return None;
+        }
+        let file = self.key_files().file.as_ref()?;
         file.entry(set.set_guid.to_stored())
     }
 
     /// The key files next to the media that exist but cannot be used.
     pub fn unusable_key_files(&self) -> &[UnusableKeyFile] {
-        &self.key_files.unusable
+        &self.key_files().unusable
+    }
+
+    /// The key files next to the media, read when first asked for.
+    pub(crate) fn key_files(&self) -> &KeyFiles {
+        self.key_files
+            .get_or_init(|| key_files::read(&self.addresses))
     }
 
     /// A set that is complete on each family. All families end it with the same configuration, which is

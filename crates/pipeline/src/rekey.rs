@@ -1,109 +1,23 @@
 //! Adds recipients to encrypted sets without changing the media: writes a key file next to each family.
 //!
-//! The key file is named after the family's file, with `.keys` appended. All key files of a media
-//! set are identical, so any one suffices. Each is written under a temporary name and renamed. The temporary
-//! files are claimed before the keys are read: of two who add recipients at once, the second is refused.
-//! A key file has the permissions of the family's file, because it contains only wrapped keys, as the
-//! media do.
+//! Each file is written under a temporary name and renamed. The temporary files are claimed before the keys are read: of
+//! two who add recipients at once, the second is refused. Objects are looked at before the keys are read, and the store
+//! refuses to replace them if they have changed since; they are written in the order of their names, so that whoever is
+//! refused has written none. A key file has the permissions of the family's file, because it contains only wrapped keys,
+//! as the media do.
 
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use windlass_crypt::{Error as CryptError, KeyBlock, KeyFile, Recipient, SetKey};
-use windlass_device::{DeviceAddress, Operation};
-use windlass_io::own;
+use windlass_device::{DeviceAddress, Operation, SideAddress, SideObject};
+use windlass_io::{own, secret};
 
 use crate::error::Error;
+use crate::key_files::{KEY_FILE_SUFFIX, key_file};
 use crate::media_set::MediaSet;
 use crate::sealing::{self, ReadKeys};
-
-const SUFFIX: &str = ".keys";
-
-/// The path of a family's key file; `None` for devices that are not files.
-fn path(device: &DeviceAddress) -> Option<PathBuf> {
-    device.file().map(key_file)
-}
-
-/// The name of the key file of a medium, which exists only after its recipients were changed.
-pub fn key_file(medium: &Path) -> PathBuf {
-    own::beside(medium, SUFFIX)
-}
-
-/// The key file of the medium `source`, for the copy of it at `target`; `None` if it has none.
-///
-/// # Errors
-/// If it cannot be used, or would lock out somebody whom the key file beside `target` lets in.
-pub fn key_file_for_copy(
-    source: &Path,
-    target: &Path,
-    overwrites: bool,
-) -> io::Result<Option<Vec<u8>>> {
-    let read = |path: &Path| match windlass_io::secret::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    };
-    let (source, target) = (key_file(source), key_file(target));
-    let Some(bytes) = read(&source)? else {
-        return Ok(None);
-    };
-    let unusable = |error| io::Error::other(format!("'{}': {error}", source.display()));
-    let new = KeyFile::from_stored(&bytes).map_err(unusable)?;
-    let earlier = read(&target)?.and_then(|bytes| KeyFile::from_stored(&bytes).ok());
-    match earlier {
-        Some(earlier) if !overwrites && !new.lets_in_all_of(&earlier) => {
-            let reason = format!(
-                "'{}' lets recipients in that '{}' does not, and is kept",
-                target.display(),
-                source.display()
-            );
-            Err(io::Error::new(io::ErrorKind::AlreadyExists, reason))
-        }
-        _ => Ok(Some(bytes[..].to_owned())),
-    }
-}
-
-/// A key file that exists but cannot be used. The media have their own keys; only users who need the
-/// other ones get an error.
-#[derive(Debug, Clone)]
-pub struct UnusableKeyFile {
-    pub path: PathBuf,
-    pub reason: String,
-}
-
-/// The key files next to the media.
-#[derive(Debug, Default)]
-pub(crate) struct KeyFiles {
-    /// The first readable one.
-    pub(crate) file: Option<KeyFile>,
-    pub(crate) unusable: Vec<UnusableKeyFile>,
-}
-
-/// Reads the key files next to the devices.
-pub(crate) fn read(devices: &[DeviceAddress]) -> KeyFiles {
-    let mut files = KeyFiles::default();
-    for path in devices.iter().filter_map(path) {
-        let bytes = match windlass_io::secret::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => {
-                let reason = error.to_string();
-                files.unusable.push(UnusableKeyFile { path, reason });
-                continue;
-            }
-        };
-        match KeyFile::from_stored(&bytes) {
-            Ok(file) if files.file.is_none() => files.file = Some(file),
-            Ok(_) => {}
-            Err(error) => {
-                let reason = error.to_string();
-                files.unusable.push(UnusableKeyFile { path, reason });
-            }
-        }
-    }
-    files
-}
 
 /// The recipients to add.
 #[derive(Debug, Clone)]
@@ -171,69 +85,112 @@ pub fn rekey(devices: &[DeviceAddress], request: &RekeyRequest) -> Result<Vec<Re
     }
     let bytes = file.to_stored()?;
     for file in claimed {
-        file.write(&bytes).map_err(|error| file.error(error))?;
+        file.write(&bytes)?;
     }
     Ok(rekeyed)
 }
 
-/// A key file that only this process can make; removed on drop, unless it has its name.
-struct NewKeyFile<'a> {
-    file: File,
-    path: PathBuf,
-    beside: PathBuf,
-    medium: &'a Path,
+/// A key file that is about to be made.
+enum NewKeyFile<'a> {
+    /// Only this process can make it; the temporary file is removed on drop, unless it has its name.
+    File {
+        file: File,
+        path: PathBuf,
+        beside: PathBuf,
+        medium: &'a Path,
+    },
+    /// The store has not let anybody else replace it, when it is written.
+    Object {
+        address: Box<SideAddress>,
+        earlier: Option<SideObject>,
+    },
 }
 
 impl<'a> NewKeyFile<'a> {
     fn claim_all(devices: &'a [DeviceAddress]) -> Result<Vec<Self>, Error> {
-        let mut claimed = Vec::new();
-        for device in devices {
-            let (Some(path), Some(medium)) = (path(device), device.file()) else {
-                continue;
-            };
-            let beside = own::beside(&path, ".new");
-            let file = own::refuse_database(&beside).and_then(|()| own::claim_file(&beside));
-            let file = file.map_err(|error| failed(&path, error))?;
-            claimed.push(Self {
+        let mut devices: Vec<&DeviceAddress> = devices.iter().collect();
+        devices.sort_by(|one, other| one.name.cmp(&other.name));
+        devices.into_iter().filter_map(Self::claim).collect()
+    }
+
+    fn claim(device: &'a DeviceAddress) -> Option<Result<Self, Error>> {
+        if let Some(address) = device.side_object(KEY_FILE_SUFFIX) {
+            let earlier = address.read(secret::BYTES_MAX);
+            let earlier = earlier.map_err(|error| failed(&address.to_string(), error));
+            let address = Box::new(address);
+            return Some(earlier.map(|earlier| Self::Object { address, earlier }));
+        }
+        let medium = device.file()?;
+        let path = key_file(medium);
+        let beside = own::beside(&path, ".new");
+        let claimed = own::refuse_database(&beside).and_then(|()| own::claim_file(&beside));
+        Some(match claimed {
+            Ok(file) => Ok(Self::File {
                 file,
                 path,
                 beside,
                 medium,
-            });
+            }),
+            Err(error) => Err(failed(&path.display().to_string(), error)),
+        })
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::File {
+                file,
+                path,
+                beside,
+                medium,
+            } => {
+                let write = || {
+                    secret::permit_like(file, medium)?;
+                    (&*file).write_all(bytes)?;
+                    file.sync_all()?;
+                    own::replace_name(file, beside, path)
+                };
+                write().map_err(|error| failed(&path.display().to_string(), error))
+            }
+            Self::Object { address, earlier } => {
+                let written = address.write(bytes, earlier.as_ref());
+                written.map_err(|error| failed(&address.to_string(), explained(error)))
+            }
         }
-        Ok(claimed)
     }
+}
 
-    fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        windlass_io::secret::permit_like(&self.file, self.medium)?;
-        (&self.file).write_all(bytes)?;
-        self.file.sync_all()?;
-        own::replace_name(&self.file, &self.beside, &self.path)
-    }
-
-    fn error(&self, error: io::Error) -> Error {
-        failed(&self.path, error)
+/// The refusal of a store, in other words than its own.
+fn explained(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            let reason = "somebody else has changed the recipients meanwhile; try again";
+            io::Error::new(error.kind(), reason)
+        }
+        _ => error,
     }
 }
 
 impl Drop for NewKeyFile<'_> {
     fn drop(&mut self) {
-        // Report the first error.
-        let _left = own::remove_held(&self.file, &self.beside);
+        if let Self::File { file, beside, .. } = self {
+            // Report the first error.
+            let _left = own::remove_held(file, beside);
+        }
     }
 }
 
-fn failed(path: &Path, error: io::Error) -> Error {
-    windlass_device::Error::new(Operation::Write, &path.display().to_string(), error).into()
+fn failed(name: &str, error: io::Error) -> Error {
+    windlass_device::Error::new(Operation::Write, name, error).into()
 }
 
 /// The keys already next to the media. If key files exist but none can be read, replacing them
 /// could lock out unknown recipients.
 fn earlier(media: &MediaSet, replaces: bool) -> Result<KeyFile, Error> {
-    match (&media.key_files.file, media.key_files.unusable.first()) {
+    let files = media.key_files();
+    match (&files.file, files.unusable.first()) {
         (Some(file), _) => Ok(file.clone()),
         (None, Some(unusable)) if !replaces => Err(Error::KeyFile {
-            path: unusable.path.clone(),
+            file: unusable.name.clone(),
             reason: unusable.reason.clone(),
         }),
         (None, _) => Ok(KeyFile::default()),

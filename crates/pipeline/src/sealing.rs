@@ -104,7 +104,7 @@ fn locked(media: &MediaSet, source: windlass_crypt::Error) -> Error {
         Some(unusable) => Error::KeyAndKeyFile {
             device,
             source,
-            path: unusable.path.clone(),
+            file: unusable.name.clone(),
             reason: unusable.reason.clone(),
         },
         None => Error::Key { device, source },

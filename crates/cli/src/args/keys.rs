@@ -20,17 +20,17 @@ pub(crate) struct KeyArguments {
 }
 
 const REKEY_NOTES: &str = "\
-The keys of the sets are wrapped for the new recipients and written to a file next to each backup file,
-named like it with .keys appended; keep the two together. The media do not change, and neither do the
+The keys of the sets are wrapped for the new recipients and written to a file next to each backup file, or an
+object next to each object, named like it with .keys appended; keep the two together. The media do not change, and neither do the
 keys on them: earlier recipients can still read the backup. Only a new backup can exclude them.";
 
 /// `windlass rekey`
 #[derive(Debug, Args)]
 #[command(after_help = REKEY_NOTES)]
 pub(crate) struct RekeyArguments {
-    /// Backup files, all stripes in any order
+    /// Backup files or URLs, all stripes in any order
     #[arg(required = true)]
-    pub(crate) media: Vec<PathBuf>,
+    pub(crate) media: Vec<String>,
     /// Position of the backup set [default: all encrypted sets]
     #[arg(long, visible_alias = "file", value_name = "N")]
     pub(crate) set: Option<u16>,

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use windlass_base::message::table;
-use windlass_device::DeviceAddress;
 use windlass_instance::Failure;
+use windlass_instance::operation::MediaOptions;
 use windlass_pipeline::{ReadKeys, RekeyRequest};
 
-use super::{Outcome, keys, misused, refused};
+use super::{Outcome, disks, existing_session, keys, misused, refused, reported};
 use crate::args::{Common, RekeyArguments};
 use crate::output::{Console, Layout};
 
@@ -25,7 +25,17 @@ pub(crate) fn run(arguments: &RekeyArguments, common: &Common) -> Outcome {
         Ok(read) => read,
         Err(message) => return refused(message, &mut console),
     };
-    let devices: Vec<DeviceAddress> = arguments.media.iter().map(DeviceAddress::disk).collect();
+    let media = MediaOptions {
+        devices: disks(&arguments.media),
+        ..MediaOptions::default()
+    };
+    let Some(mut session) = existing_session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    let Some(devices) = reported(session.media_addresses(&media), &mut console) else {
+        return Outcome::Failed;
+    };
+    drop(session);
     let keys = ReadKeys {
         ring: Arc::new(ring),
         requires_encryption: true,

@@ -53,8 +53,12 @@ fn a_folder_in_a_store_is_restored_checked_and_expired_as_one_on_disk() {
     server.put("product/x.bak", b"of somebody else");
     for (number, folder) in ["prod/", "prod", "", "prod/a/"].iter().enumerate() {
         let (url, to) = (server.url(folder), format!("r{number}.db"));
-        let restore = ["restore", &url, "--of", "app", "--to", &to];
-        well(&place, &server, &restore);
+        let how: &[&str] = match number {
+            0 => &["--latest", "--database", "app", "--instance", "bare"],
+            _ => &["--of", "app"],
+        };
+        let restore = ["restore", &url, "--to", &to];
+        well(&place, &server, &[&restore[..], how].concat());
         let expected = if number == 3 { 14_000 } else { 14_001 };
         assert_eq!(rows(&place.path(&to)), expected, "{folder}");
     }
@@ -298,4 +302,82 @@ fn copies_go_to_a_store_and_replace_only_what_they_continue() {
     assert_eq!(server.content(key), Some(b"of somebody else".to_vec()));
     copy(", FILEOPTIONS = 4");
     assert!(server.content(key).is_some_and(|bytes| bytes.len() > 1000));
+}
+
+#[test]
+fn the_keys_of_later_recipients_go_where_a_medium_goes_and_with_it() {
+    let (place, server) = place();
+    for name in ["one", "two"] {
+        std::fs::write(place.path(name), format!("the passphrase {name}")).expect("a file");
+    }
+    let with = ["--passphrase-file", "one"];
+    let media = [1, 2].map(|n| {
+        (
+            place.text(&format!("temp/{n}.bak")),
+            server.url(&format!("d/{n}.bak")),
+        )
+    });
+    let rekey = |medium: &str| {
+        let how = ["--new-passphrase-file", "two"];
+        well(
+            &place,
+            &server,
+            &[&["rekey", medium][..], &with, &how].concat(),
+        );
+    };
+    for (file, url) in &media {
+        for medium in [file, url] {
+            let backup = ["backup", "app.db", "--to", medium];
+            well(&place, &server, &[&backup[..], &with].concat());
+        }
+    }
+    // Objects and files that only look like keys are no keys and no media.
+    server.put("d/2.bak.keys", b"notes");
+    std::fs::write(place.path("temp/2.bak.keys"), "notes").expect("a file");
+    rekey(&media[0].0);
+    rekey(&media[0].1);
+    let newest = ["restore", "--latest", &server.url("d/"), "--of", "app"];
+    let known = ["--to", "r.db", "--passphrase-file", "one"];
+    well(&place, &server, &[&newest[..], &known].concat());
+    for folder in [place.text("temp"), server.url("d/")] {
+        let expire = [
+            "expire",
+            &folder,
+            "--last",
+            "1",
+            "--database",
+            "app",
+            "--delete",
+        ];
+        well(&place, &server, &expire);
+    }
+    assert_eq!(server.keys(), ["d/2.bak", "d/2.bak.keys"]);
+    assert_eq!(place.files("temp"), ["2.bak", "2.bak.keys"]);
+
+    // A copy in a store takes its keys along.
+    std::fs::remove_file(place.path("temp/2.bak.keys")).expect("removed");
+    rekey(&media[1].0);
+    let copy = format!(
+        "BACKUP DATABASE [app] TO DISK = '{}' WITH COPYTO = '{}', PASSWORD = 'FILE:{}'",
+        media[1].0,
+        server.url("copies/"),
+        place.text("one")
+    );
+    let how = ["sqlbackup", "-S", &copy, "--attach", "app=app.db"];
+    well(&place, &server, &[&how[..], &INSTANCE].concat());
+    let copied = server.url("copies/2.bak");
+    let two = ["--set", "1", "--passphrase-file", "two"];
+    well(&place, &server, &[&["verify", &copied][..], &two].concat());
+    // Whom only the copy lets in stays.
+    let replace = [
+        "rekey",
+        &media[1].0,
+        "--replace",
+        "--new-passphrase-file",
+        "one",
+    ];
+    well(&place, &server, &[&replace[..], &with].concat());
+    let again = run(&place, &server, &[&how[..], &INSTANCE].concat());
+    refused(&again, "lets recipients in");
+    well(&place, &server, &[&["verify", &copied][..], &two].concat());
 }

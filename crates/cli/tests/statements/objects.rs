@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::s3_server::{SECRET, Server, TOKEN};
+use crate::s3_server::{Action, Fault, SECRET, Server, TOKEN};
 use crate::stores;
 use crate::support::{Place, Run, make_database, rows};
 
@@ -263,11 +263,84 @@ fn as_many_parts_are_on_their_way_as_is_said() {
 }
 
 #[test]
+fn recipients_are_added_to_objects_and_lost_answers_and_rivals_are_told_apart() {
+    let (place, server) = place();
+    for name in ["one", "two", "three"] {
+        std::fs::write(place.path(name), format!("the passphrase {name}")).expect("a file");
+    }
+    let urls = ["1.bak", "2.bak"].map(|key| server.url(key));
+    let both = [urls[0].as_str(), &urls[1]];
+    let with = |passphrase| ["--passphrase-file", passphrase];
+    let made = backup(&place, &server, &both, &with("one"));
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let rekey = |known: &'static str, new: &'static str| {
+        let how = ["--new-passphrase-file", new];
+        let arguments = [&["rekey"][..], &both, &with(known), &how].concat();
+        run(&place, &server, &arguments)
+    };
+    let verify = |passphrase: &'static str| {
+        let arguments = [&["verify"][..], &both, &with(passphrase)].concat();
+        run(&place, &server, &arguments)
+    };
+    assert_eq!(verify("two").code, Some(1));
+    // The answer to the request is lost, and asked again the store refuses it.
+    let lost = Fault {
+        method: "PUT",
+        target: "/1.bak.keys",
+        after: 0,
+        times: 1,
+        action: Action::LoseAnswer,
+    };
+    server.fail(lost.clone());
+    let added = rekey("one", "two");
+    assert_eq!(added.code, Some(0), "{}", added.err);
+    assert_eq!(
+        server.keys(),
+        ["1.bak", "1.bak.keys", "2.bak", "2.bak.keys"]
+    );
+    for passphrase in ["one", "two"] {
+        assert_eq!(verify(passphrase).code, Some(0), "{passphrase}");
+    }
+    // A stripe alone says who can read it. That is one request more, for its keys.
+    server.requests();
+    let header = well(&place, &server, &["header", &urls[1], "--json"]);
+    assert!(header.out.contains("PASSPHRASE"), "{}", header.out);
+    assert!(server.requests().len() <= 4);
+    // Somebody else adds a recipient at the same time: nothing is written.
+    let theirs = server.content("2.bak.keys").expect("keys");
+    let rival = Fault {
+        action: Action::Replace(b"theirs".to_vec()),
+        ..lost
+    };
+    server.fail(rival);
+    let refused = rekey("one", "three");
+    assert_eq!(refused.code, Some(1), "{}", refused.out);
+    assert!(
+        refused
+            .err
+            .contains("somebody else has changed the recipients")
+            && refused.err.contains("1.bak.keys"),
+        "{}",
+        refused.err
+    );
+    assert_eq!(server.content("2.bak.keys").as_ref(), Some(&theirs));
+    // One key object is enough; one that cannot be used is named.
+    assert_eq!(verify("two").code, Some(0));
+    let run = verify("three");
+    assert!(run.err.contains("1.bak.keys cannot be used"), "{}", run.err);
+    server.put("1.bak.keys", &theirs);
+    assert_eq!(rekey("two", "three").code, Some(0));
+    let restored = ["restore", both[1], both[0], "--to", "r.db"];
+    well(&place, &server, &[&restored[..], &with("three")].concat());
+    same(&place, "r.db");
+}
+
+#[test]
 fn urls_are_refused_where_only_files_are_understood() {
     let (place, server) = place();
     let url = &server.url("a.bak");
     for arguments in [
-        &["rekey", url][..],
+        &["tune", url][..],
         &["restore", "x.bak", "--to", url],
         &["backup", "app.db", "--to", "ftp://container/x.bak"],
         &["backup", "app.db", "--to", "http://bucket/x.bak"],

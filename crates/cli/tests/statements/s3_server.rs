@@ -569,7 +569,7 @@ impl State {
         }
     }
 
-    /// Whether a condition forbids the object that there is, or that there is none.
+    /// Whether a condition forbids that there is this object, or none.
     fn must_not_exist(&self, request: &Request) -> bool {
         if self.ignores_conditions {
             return false;
@@ -579,6 +579,10 @@ impl State {
             let found = found.map_or(0, |object| object.generation);
             let wanted = request.headers.get("x-goog-if-generation-match");
             return wanted.is_some_and(|wanted| *wanted != found.to_string());
+        }
+        if let Some(wanted) = request.headers.get("if-match") {
+            let found = self.objects.get(&request.path);
+            return found.is_none_or(|found| found.tag != *wanted);
         }
         let condition = request.headers.get("if-none-match");
         condition.is_some_and(|tag| tag == "*") && self.objects.contains_key(&request.path)

@@ -32,6 +32,16 @@ pub struct MediaOptions {
     pub store: StoreOptions,
 }
 
+impl Session {
+    /// The devices of the media.
+    ///
+    /// # Errors
+    /// The reason, in messages.
+    pub fn media_addresses(&mut self, media: &MediaOptions) -> Result<Vec<DeviceAddress>, Failure> {
+        media.addresses(self, None)
+    }
+}
+
 impl MediaOptions {
     /// Resolves the devices. Tags for the time and type of a backup have no value here.
     pub(super) fn addresses(

@@ -256,8 +256,7 @@ fn log_check(
 
 fn name_unusable_key_files(media: &MediaSet, sink: &mut dyn Sink) {
     for unusable in media.unusable_key_files() {
-        let path = unusable.path.display();
-        sink.message(table::key_file_unusable(path, &unusable.reason));
+        sink.message(table::key_file_unusable(&unusable.name, &unusable.reason));
     }
 }
 

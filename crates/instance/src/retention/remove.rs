@@ -3,7 +3,7 @@
 use std::io;
 
 use windlass_device::DeviceAddress;
-use windlass_pipeline::MediaSet;
+use windlass_pipeline::{MediaSet, remove_key_file};
 
 use super::FoundMedia;
 
@@ -32,6 +32,13 @@ pub fn delete(media: &FoundMedia) -> io::Result<Vec<DeviceAddress>> {
             )));
         }
         file.device.remove()?;
+        let sets = now.sets();
+        if sets.iter().any(|set| set.configuration.is_encrypted())
+            && let Err(error) = remove_key_file(&file.device)
+        {
+            // Without the medium it opens nothing.
+            tracing::warn!("the key file of '{}' is left: {error}", file.device);
+        }
         crate::event_log::deleted(&file.device);
         deleted.push(file.device.clone());
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use windlass_base::{Guid, Moment};
 use windlass_catalog::{PastBackup, QueuedCopy};
 use windlass_device::DeviceAddress;
-use windlass_io::{FileState, directory, output, own};
+use windlass_io::{FileState, directory, output, own, secret};
 use windlass_pipeline::{MediaSet, key_file, key_file_for_copy};
 
 use super::copy_object;
@@ -189,10 +189,13 @@ fn state_of(path: &Path) -> io::Result<Option<FileState>> {
 /// Copies the key file of a medium whose recipients were changed: without it, the new ones could not open the
 /// copy. If it cannot be copied, the whole copy is tried again.
 fn copy_keys(copy: &QueuedCopy) -> io::Result<()> {
-    let Some(bytes) = key_file_for_copy(&copy.source, &copy.target, copy.overwrite)? else {
+    let target = key_file(&copy.target);
+    let earlier = secret::read_if_there(&target)?;
+    let name = target.display().to_string();
+    let bytes = key_file_for_copy(&copy.source, earlier.as_deref(), &name, copy.overwrite)?;
+    let Some(bytes) = bytes else {
         return Ok(());
     };
-    let target = key_file(&copy.target);
     let beside = own::beside(&target, STAGING_SUFFIX);
     own::refuse_database(&beside)?;
     let mut held = own::claim_file(&beside)?;

@@ -6,7 +6,8 @@ use std::io::{self, Read as _};
 use windlass_catalog::QueuedCopy;
 use windlass_device::{DeviceAddress, DeviceReader, Start, WriteTuning};
 use windlass_io::queue::IoMethodChoice;
-use windlass_pipeline::key_file;
+use windlass_io::secret;
+use windlass_pipeline::{KEY_FILE_SUFFIX, key_file, key_file_for_copy};
 
 use super::copy::Headers;
 
@@ -22,11 +23,6 @@ const PARTS: u64 = 9_000;
 
 /// Copies a file, and compares the headers of the copy with its own.
 pub(super) fn make(copy: &QueuedCopy, target: &DeviceAddress) -> io::Result<()> {
-    if key_file(&copy.source).exists() {
-        let reason = "the recipients of this backup were changed by windlass rekey, which an object does not have: its new \
-                      recipients could not open the copy; name a folder of files";
-        return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
-    }
     let source = DeviceAddress::disk(&copy.source);
     // While it is open for reading, no backup can write to the source.
     let _unchanged = source.open_reader().map_err(io::Error::other)?;
@@ -39,6 +35,7 @@ pub(super) fn make(copy: &QueuedCopy, target: &DeviceAddress) -> io::Result<()> 
             Start::Replace
         }
     };
+    copy_keys(copy, target)?;
     let bytes = from.metadata()?.len();
     let part_bytes = PART_BYTES.max((bytes / PARTS).next_multiple_of(1 << 20));
     let tuning = WriteTuning {
@@ -70,6 +67,23 @@ pub(super) fn make(copy: &QueuedCopy, target: &DeviceAddress) -> io::Result<()> 
         false => Err(io::Error::other(
             "the content of the copy differs from the backup",
         )),
+    }
+}
+
+/// Copies the key file of a medium whose recipients were changed, before the copy appears: without it, the new ones
+/// could not open that.
+fn copy_keys(copy: &QueuedCopy, target: &DeviceAddress) -> io::Result<()> {
+    let Some(object) = target.side_object(KEY_FILE_SUFFIX) else {
+        return Ok(());
+    };
+    if !key_file(&copy.source).exists() {
+        return Ok(());
+    }
+    let earlier = object.read(secret::BYTES_MAX)?;
+    let before = earlier.as_ref().map(|earlier| earlier.bytes.as_slice());
+    match key_file_for_copy(&copy.source, before, &object.to_string(), copy.overwrite)? {
+        Some(bytes) if before != Some(&bytes) => object.write(&bytes, earlier.as_ref()),
+        Some(_) | None => Ok(()),
     }
 }
 
