@@ -18,6 +18,8 @@ const JDBC_ARTIFACT: &str = "com.microsoft.sqlserver:mssql-jdbc:13.6.2.jre11";
 const AZURITE: &str = "azurite@3.35.0";
 /// A store of the S3 kind.
 const VERSITYGW: &str = "github.com/versity/versitygw/cmd/versitygw@v1.8.0";
+/// A bad network.
+const TOXIPROXY: &str = "github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0";
 const GO_SOURCE: &str = "crates/cli/tests/clients/go";
 const RUST_SOURCE: &str = "crates/cli/tests/clients/tiberius";
 
@@ -39,13 +41,14 @@ pub(crate) fn install() {
         source(format!("{RUST_SOURCE}/src/main.rs")),
     );
     let python_packages = [PYMSSQL, MSSQL_PYTHON, PYARROW].join(" ");
-    let steps: [(&str, &str, Install); 7] = [
+    let steps: [(&str, &str, Install); 8] = [
         ("python", &python_packages, python),
         ("node", TEDIOUS, node),
         ("java", JDBC, java),
         ("go", &go_source, go),
         ("rust", &rust_source, rust),
         ("versitygw", VERSITYGW, versitygw),
+        ("toxiproxy", TOXIPROXY, toxiproxy),
         ("azurite", AZURITE, azurite),
     ];
     for (name, version, install) in steps {
@@ -112,10 +115,22 @@ fn go() -> Result<(), String> {
 }
 
 fn versitygw() -> Result<(), String> {
-    let folder = std::path::absolute("target/clients").map_err(|error| error.to_string())?;
+    go_install("versitygw", VERSITYGW, Path::new("target/clients"))
+}
+
+/// The program is called `server`, as its folder is.
+fn toxiproxy() -> Result<(), String> {
+    let folder = Path::new("target/clients/toxiproxy-go");
+    go_install("toxiproxy", TOXIPROXY, folder)?;
+    let renamed = fs::rename(folder.join("server"), "target/clients/toxiproxy");
+    renamed.map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+fn go_install(step: &str, package: &str, folder: &Path) -> Result<(), String> {
+    let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
     let mut install = Command::new("go");
-    install.args(["install", VERSITYGW]).env("GOBIN", folder);
-    run::execute("versitygw", &mut install)
+    install.args(["install", package]).env("GOBIN", folder);
+    run::execute(step, &mut install)
 }
 
 /// A project of its own, because a development dependency would be in Windlass' own lock file.

@@ -1,24 +1,19 @@
-//! Backups in a store of Azure's kind, Azurite. `cargo xtask test` installs it; without it, the tests are skipped and
-//! say so.
+//! Backups in a store of Azure's kind, Azurite. `cargo xtask test` installs it; without it, the tests fail under
+//! `CI`, and are skipped elsewhere.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::objects::holds;
-use crate::stores::{LOGGED, PARTS, Program, goes_there_and_comes_back, place};
+use crate::stores::{LOGGED, PARTS, Program, goes_there_and_comes_back, installed, place};
 use crate::support::{Place, Run};
 
 const ACCOUNT: &str = "windlasstest";
 /// `a key of the tests, which opens nothing` in base 64.
 const KEY: &str = "YSBrZXkgb2YgdGhlIHRlc3RzLCB3aGljaCBvcGVucyBub3RoaW5n";
 const CONTAINER: &str = "backups";
-
-fn program() -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/clients");
-    folder.join("azurite/node_modules/.bin/azurite-blob")
-}
 
 struct Azurite(Program);
 
@@ -34,14 +29,10 @@ fn script(arguments: &[&str]) -> String {
 
 impl Azurite {
     /// With a container.
-    #[expect(clippy::print_stdout, reason = "a skipped test says so")]
     fn start(place: &Place) -> Option<Self> {
-        if !program().exists() {
-            println!("skipped: Azurite is not installed (cargo xtask test installs it)");
-            return None;
-        }
+        let program = installed("azurite/node_modules/.bin/azurite-blob")?;
         let server = Self(Program::start(|port| {
-            let mut command = Command::new(program());
+            let mut command = Command::new(&program);
             command
                 .args(["--blobHost", "127.0.0.1", "--blobPort", &port.to_string()])
                 .args(["--silent", "--skipApiVersionCheck", "--disableTelemetry"])

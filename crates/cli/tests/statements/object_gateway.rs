@@ -1,10 +1,12 @@
-//! A store of others, versitygw, with versions, object lock and a policy. `cargo xtask test` builds it; without it, the
-//! tests are skipped and say so.
+//! A store of others, versitygw, with versions, object lock and a policy, also behind a bad network, toxiproxy. `cargo xtask
+//! test` installs both; without them, the tests fail under `CI`, and are skipped elsewhere.
 
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::stores::{PARTS, Program, goes_there_and_comes_back, place};
+use crate::stores::{PARTS, Program, goes_there_and_comes_back, installed, place};
 use crate::support::{Place, Run};
 
 const ROOT: [&str; 2] = ["root-key", "root-secret"];
@@ -14,25 +16,23 @@ const WRITER: [&str; 2] = ["writer-key", "writer-secret"];
 const POLICY: &str = r#"{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"AWS": ["writer-key"]},
   "Action": ["s3:PutObject", "s3:PutObjectRetention", "s3:PutObjectLegalHold"], "Resource": "arn:aws:s3:::locked/*"}]}"#;
 
-fn program() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/clients/versitygw")
+struct Gateway {
+    /// Ends with this.
+    _running: Program,
+    program: PathBuf,
+    /// At which it is reached.
+    port: u16,
 }
-
-struct Gateway(Program);
 
 impl Gateway {
     /// With a bucket `plain` and one with object lock, `locked`.
-    #[expect(clippy::print_stdout, reason = "a skipped test says so")]
     fn start(place: &Place) -> Option<Self> {
-        if !program().exists() {
-            println!("skipped: versitygw is not installed (cargo xtask test installs it)");
-            return None;
-        }
+        let program = installed("versitygw")?;
         for folder in ["store/plain", "versions", "users"] {
             std::fs::create_dir_all(place.path(folder)).expect("a folder");
         }
-        let gateway = Self(Program::start(|port| {
-            let mut command = Command::new(program());
+        let running = Program::start(|port| {
+            let mut command = Command::new(&program);
             command
                 .args(["--port", &format!("127.0.0.1:{port}"), "--iam-dir"])
                 .arg(place.path("users"))
@@ -42,7 +42,12 @@ impl Gateway {
                 .env("ROOT_ACCESS_KEY", ROOT[0])
                 .env("ROOT_SECRET_KEY", ROOT[1]);
             command
-        }));
+        });
+        let gateway = Self {
+            port: running.port,
+            _running: running,
+            program,
+        };
         let lock = ["x-amz-bucket-object-lock-enabled:true"];
         gateway.ask(ROOT, ["PUT", "locked", ""], &lock);
         Some(gateway)
@@ -52,7 +57,7 @@ impl Gateway {
     fn asked(&self, key: [&str; 2], request: [&str; 3], headers: &[&str]) -> (bool, String) {
         let [method, what, body] = request;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/s3.py");
-        let url = format!("http://127.0.0.1:{}/{what}", self.0.port);
+        let url = format!("http://127.0.0.1:{}/{what}", self.port);
         let output = Command::new("python3")
             .arg(script)
             .args([method, &url, key[0], key[1], body])
@@ -72,8 +77,8 @@ impl Gateway {
 
     /// Adds a user who may write into `locked`, and do nothing else.
     fn add_writer(&self) {
-        let url = format!("http://127.0.0.1:{}", self.0.port);
-        let added = Command::new(program())
+        let url = format!("http://127.0.0.1:{}", self.port);
+        let added = Command::new(&self.program)
             .args(["admin", "--access", ROOT[0], "--secret", ROOT[1]])
             .args(["--endpoint-url", &url, "create-user", "--role", "user"])
             .args(["--access", WRITER[0], "--secret", WRITER[1]])
@@ -85,7 +90,7 @@ impl Gateway {
     }
 
     fn url(&self, key: &str) -> String {
-        format!("s3://127.0.0.1:{}/{key}", self.0.port)
+        format!("s3://127.0.0.1:{}/{key}", self.port)
     }
 
     fn run(&self, place: &Place, key: [&str; 2], arguments: &[&str]) -> Run {
@@ -93,7 +98,7 @@ impl Gateway {
         let command = command
             .env(
                 "AWS_ENDPOINT_URL",
-                format!("http://127.0.0.1:{}", self.0.port),
+                format!("http://127.0.0.1:{}", self.port),
             )
             .env("AWS_ACCESS_KEY_ID", key[0])
             .env("AWS_SECRET_ACCESS_KEY", key[1])
@@ -222,4 +227,85 @@ fn version(listing: &str, is_latest: bool) -> String {
     let entry = entry.expect(listing);
     let (_, rest) = entry.split_once("<VersionId>").expect("an id");
     rest.split('<').next().expect("its end").to_owned()
+}
+
+/// A network between a program and a store.
+struct Network {
+    running: Program,
+    port: u16,
+}
+
+impl Network {
+    fn to(gateway: &Gateway) -> Option<Self> {
+        let program = installed("toxiproxy")?;
+        let running = Program::start(|port| {
+            let mut command = Command::new(&program);
+            command.args([
+                "-host",
+                "127.0.0.1",
+                "-port",
+                &port.to_string(),
+                "-seed",
+                "1",
+            ]);
+            command
+        });
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = free.local_addr().expect("its number").port();
+        drop(free);
+        let network = Self { running, port };
+        network.tell(
+            "/proxies",
+            &format!(
+                r#"{{"name": "store", "listen": "127.0.0.1:{port}", "upstream": "127.0.0.1:{}"}}"#,
+                gateway.port
+            ),
+        );
+        Some(network)
+    }
+
+    /// Lets it have a fault.
+    fn fault(&self, kind: &str, toxicity: f64, attributes: &str) {
+        let toxic = format!(
+            r#"{{"name": "{kind}", "type": "{kind}", "stream": "downstream", "toxicity": {toxicity}, "attributes": {attributes}}}"#
+        );
+        self.tell("/proxies/store/toxics", &toxic);
+    }
+
+    #[track_caller]
+    fn tell(&self, path: &str, body: &str) {
+        let mut connection =
+            TcpStream::connect(("127.0.0.1", self.running.port)).expect("a connection");
+        let bytes = body.len();
+        write!(
+            connection,
+            "POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\ncontent-length: {bytes}\r\n\r\n{body}"
+        )
+        .expect("sent");
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 20"), "{answer}");
+    }
+}
+
+#[test]
+fn a_bad_network_costs_time_and_nothing_else() {
+    let place = place();
+    let Some(mut gateway) = Gateway::start(&place) else {
+        return;
+    };
+    let Some(network) = Network::to(&gateway) else {
+        return;
+    };
+    gateway.port = network.port;
+    network.fault("latency", 1.0, r#"{"latency": 50, "jitter": 20}"#);
+    // Of the connections, so many end in the middle of what they carry.
+    network.fault("reset_peer", 0.2, r#"{"timeout": 400}"#);
+    network.fault("limit_data", 0.2, r#"{"bytes": 3000000}"#);
+    goes_there_and_comes_back(
+        &place,
+        &|arguments| gateway.run(&place, ROOT, arguments),
+        &|key| gateway.url(&format!("plain/{key}")),
+        r#"{"s3": {"concurrency": 3}}"#,
+    );
 }

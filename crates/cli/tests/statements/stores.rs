@@ -1,5 +1,6 @@
 //! What tests of object stores share: programs of others that are stores, and the way of backups to a store and back.
 
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,22 @@ pub(crate) fn place() -> Place {
     make_database(&place.path("app.db"), 14_000);
     std::fs::write(place.path("pass"), "correct horse battery staple").expect("a file");
     place
+}
+
+/// A program of others that the test run installs.
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+pub(crate) fn installed(name: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/clients");
+    let program = folder.join(name);
+    let is_there = program.exists();
+    assert!(
+        is_there || std::env::var_os("CI").is_none(),
+        "{name} is not installed: run `cargo xtask test`"
+    );
+    if !is_there {
+        println!("skipped: {name} is not installed (cargo xtask test installs it)");
+    }
+    is_there.then_some(program)
 }
 
 /// A server of others, which ends with this.
