@@ -38,7 +38,7 @@ pub use error::{Error, Operation, system_text};
 pub use folder::DeviceFolder;
 pub use naming::{STAGING_SUFFIX, staging_path};
 pub use object::{
-    AZURE_SIGNATURE, Access, GOOGLE_ACCOUNT, KeyError, ListedObject, LockMode, Locked,
+    AZURE_SIGNATURE, Access, ENDS_BYTES, GOOGLE_ACCOUNT, KeyError, ListedObject, LockMode, Locked,
     MANAGED_IDENTITY, ObjectLock, ObjectSettings, ObjectUrl, PARTS_MAX, PIECE_BYTES, PartChecksum,
     Probed, S3_KEY, SideAddress, SideObject, StoreKind, UnfinishedUpload, UrlError, post_json,
 };

@@ -43,7 +43,7 @@ pub use self::lock::Locked;
 pub use self::probe::Probed;
 use self::read::HEAD_BYTES;
 pub(crate) use self::read::ObjectReader;
-pub use self::read::PIECE_BYTES;
+pub use self::read::{ENDS_BYTES, PIECE_BYTES};
 pub use self::settings::{LockMode, ObjectLock, ObjectSettings, PartChecksum};
 pub use self::side::{SideAddress, SideObject};
 use self::store::Stores;

@@ -29,6 +29,9 @@ pub(super) const HEAD_BYTES: u64 = 128 << 10;
 /// Bytes at the end that are read at once: what leads to the sets, and the last of them, is there.
 const TAIL_BYTES: u64 = 256 << 10;
 
+/// Bytes of an object that are kept while it is open: its first and its last ones.
+pub const ENDS_BYTES: usize = (HEAD_BYTES + TAIL_BYTES) as usize;
+
 /// Reads ahead after so many bytes in sequence: headers are read here and there.
 const IN_SEQUENCE_BYTES: u64 = 1 << 20;
 

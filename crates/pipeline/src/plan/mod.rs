@@ -10,7 +10,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 
 use windlass_codec::{Algorithm, Compression, FRAME_BYTES_MIN};
-use windlass_device::{PARTS_MAX, PIECE_BYTES};
+use windlass_device::{ENDS_BYTES, PARTS_MAX, PIECE_BYTES};
 use windlass_io::queue::{IoMethod, IoMethodChoice, io_method_for};
 
 use windlass_source::TemporaryCopy;
@@ -335,7 +335,8 @@ impl Plan {
         let transfer_bytes = self.part_bytes.unwrap_or(self.transfer_bytes).value;
         let transfers = self.families * (self.mirrors + 1) * in_flight * transfer_bytes;
         let codecs = self.threads.value * self.codec_bytes + self.sample_bytes;
-        frames + transfers + codecs + self.families * INDEX_BYTES
+        let kept = self.part_bytes.map_or(0, |_| ENDS_BYTES) + INDEX_BYTES;
+        frames + transfers + codecs + self.families * kept
     }
 }
 
