@@ -1,9 +1,7 @@
 //! Dates and times as stored in media headers.
 
-use std::ffi::OsStr;
 use std::fmt;
 use std::fs::Metadata;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -226,8 +224,10 @@ fn local_zone() -> TimeZone {
     let found = || match std::env::var_os("TZ") {
         None => zone_of_file(Path::new(LOCAL_ZONE_FILE)).unwrap_or_else(TimeZone::system),
         Some(named) => {
-            let bytes = named.as_encoded_bytes();
-            let path = PathBuf::from(OsStr::from_bytes(bytes.strip_prefix(b":").unwrap_or(bytes)));
+            let path = match named.to_str().and_then(|named| named.strip_prefix(':')) {
+                Some(path) => PathBuf::from(path),
+                None => PathBuf::from(&named),
+            };
             // The library reads whatever it leads to, if it takes for ever.
             match std::fs::metadata(path) {
                 Ok(found) if !is_zone_file(&found) => TimeZone::UTC,

@@ -42,10 +42,8 @@ extern "C" fn allocate(_opaque: *mut c_void, bytes: usize) -> *mut c_void {
         return null_mut();
     }
     if layout.align() == HUGE_PAGE_BYTES {
-        let advice = rustix::mm::Advice::LinuxHugepage;
-        // SAFETY: the range is the block just allocated; this advice changes no content. A kernel
-        // without huge pages refuses it, which does no harm.
-        let _advised = unsafe { rustix::mm::madvise(start.cast(), layout.size(), advice) };
+        // SAFETY: the range is the block just allocated.
+        unsafe { wish_huge_pages(start, layout.size()) };
     }
     let header = start.cast::<c_void>().cast::<Header>();
     // SAFETY: the block starts with enough space for a header and is aligned for it.
@@ -53,6 +51,25 @@ extern "C" fn allocate(_opaque: *mut c_void, bytes: usize) -> *mut c_void {
     // SAFETY: the block is longer than a header.
     unsafe { start.add(HEADER_BYTES) }.cast()
 }
+
+/// Wishes for huge pages, where programs have to.
+///
+/// # Safety
+/// The range is one block of allocated memory.
+#[cfg(target_os = "linux")]
+unsafe fn wish_huge_pages(start: *mut u8, bytes: usize) {
+    let advice = rustix::mm::Advice::LinuxHugepage;
+    // SAFETY: the caller has the block; this advice changes no content. A kernel without huge pages refuses it, which
+    // does no harm.
+    let _advised = unsafe { rustix::mm::madvise(start.cast(), bytes, advice) };
+}
+
+/// Nothing elsewhere.
+///
+/// # Safety
+/// As on Linux.
+#[cfg(not(target_os = "linux"))]
+unsafe fn wish_huge_pages(_start: *mut u8, _bytes: usize) {}
 
 /// Frees a block of [`allocate`]; null is ignored.
 extern "C" fn free(_opaque: *mut c_void, address: *mut c_void) {

@@ -193,6 +193,7 @@ fn test() -> Result<(), String> {
         ],
     )?;
     run::documentation()?;
+    platforms::check()?;
     fuzz::run(5, None)?;
     tools::install_missing();
     clients::install();
