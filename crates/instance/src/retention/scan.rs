@@ -54,7 +54,7 @@ pub struct FoundOther {
 /// The content of some folders.
 #[derive(Debug, Clone, Default)]
 pub struct Scan {
-    /// The media, ordered by GUID.
+    /// The media, in the order of the names of their first files.
     pub media: Vec<FoundMedia>,
     /// The other files.
     pub others: Vec<FoundOther>,
@@ -130,10 +130,13 @@ pub(crate) fn scan_only(
             is_unknown: not_media.is_unknown,
         });
     let others = others.collect();
-    Ok(Scan {
-        media: media.into_values().collect(),
-        others,
-    })
+    let mut media: Vec<FoundMedia> = media.into_values().collect();
+    media.sort_by(|one, other| first_name(one).cmp(first_name(other)));
+    Ok(Scan { media, others })
+}
+
+fn first_name(media: &FoundMedia) -> &str {
+    media.files.first().map_or("", |file| &file.device.name)
 }
 
 fn add(media: &mut BTreeMap<Guid, FoundMedia>, found: FoundMedia) {
