@@ -19,7 +19,7 @@ use super::{
 };
 use crate::args::{Common, Point, RestoreArguments};
 use crate::output::{Console, Layout};
-use target::{left_open, needs_replace, sequence};
+use target::{left_open, name_in_tsql, needs_replace, sequence};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
@@ -36,6 +36,9 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         Ok(keys) => options.keys = keys,
         Err(message) => return refused(message, &mut console),
     }
+    let Some(over) = reported(session.restored_over(&name, &options), &mut console) else {
+        return Outcome::Failed;
+    };
     let last = followed(arguments, &mut options);
     let Some(mut steps) = steps(&mut session, arguments, options, &name, &mut console) else {
         return Outcome::Failed;
@@ -43,10 +46,10 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     steps.end_with(last);
     let keys = &arguments.keys;
     let has_keys = !keys.key.is_empty() || keys.passphrase_file.is_some();
-    if !engine_elsewhere(&mut session, &name, has_keys, "windlass restore") {
+    if over.is_some() && !engine_elsewhere(&mut session, &name, has_keys, "windlass restore") {
         return Outcome::Failed;
     }
-    if let Some(message) = needs_replace(&session, arguments, &name) {
+    if let Some(message) = needs_replace(&session, arguments, &name, over.is_some()) {
         return refused(message, &mut console);
     }
     let mut outcome = Outcome::Succeeded;
@@ -102,6 +105,7 @@ enum Restored {
 
 /// A step in T-SQL. The first one says where the files go; the instance that runs it knows that from then on.
 fn tsql(session: &mut Session, name: &str, step: &RestoreOptions, is_first: bool) -> String {
+    let name = &name_in_tsql(session, name, step);
     if !is_first {
         return print::restore(name, step);
     }

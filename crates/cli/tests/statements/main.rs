@@ -106,5 +106,6 @@ mod streams;
 mod support;
 mod surface;
 mod terminal;
+mod unregistered;
 mod unsupported;
 mod verify_part;

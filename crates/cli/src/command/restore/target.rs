@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_instance::operation::Sequence;
+use windlass_instance::operation::{RestoreOptions, Sequence};
 use windlass_instance::{Failure, Session};
 
 use crate::args::RestoreArguments;
@@ -16,12 +16,12 @@ pub(super) fn needs_replace(
     session: &Session,
     arguments: &RestoreArguments,
     name: &str,
+    is_registered: bool,
 ) -> Option<Message> {
     let target = arguments.to.as_deref()?;
     if arguments.replace || arguments.media.is_empty() || arguments.database.is_some() {
         return None;
     }
-    let is_registered = matches!(session.instance().database(name), Ok(Some(_)));
     let begins = matches!(sequence(session, arguments, name), Ok(Sequence::None));
     (is_registered && begins && target.exists())
         .then(|| table::target_needs_replace(target.display()))
@@ -85,4 +85,15 @@ fn ways_on(arguments: &RestoreArguments, name: &str) -> (String, String) {
         words.extend(["--move".to_owned(), format!("{logical}={path}")]);
     }
     (shell_words::join(words), recovery)
+}
+
+/// The name of the database in T-SQL that does what the command does. There every restore registers, so it is another one
+/// where the instance has a database of the name that the command leaves alone.
+pub(super) fn name_in_tsql(session: &Session, name: &str, step: &RestoreOptions) -> String {
+    let is_taken = |name: &str| matches!(session.instance().database(name), Ok(Some(_)));
+    if !is_taken(name) || matches!(session.restored_over(name, step), Ok(Some(_))) {
+        return name.to_owned();
+    }
+    let mut names = (1..).map(|number| format!("{name}_restored{number}"));
+    names.find(|name| !is_taken(name)).unwrap_or_default()
 }

@@ -75,10 +75,10 @@ impl TargetKind for EngineFiles {
     fn release(
         &self,
         session: &mut Session,
-        name: &str,
+        name: Option<&str>,
         _files: &[FileRecord],
     ) -> Result<(), Failure> {
-        session.instance.engines.close(name)
+        name.map_or(Ok(()), |name| session.instance.engines.close(name))
     }
 
     fn data_files_in_sequence(&self, files: &[FileRecord]) -> usize {

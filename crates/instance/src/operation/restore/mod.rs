@@ -67,6 +67,8 @@ use super::{database, history, rehearse, sql_server, timing};
 use crate::event_log::Entry;
 use crate::instance::new_record;
 use crate::message_of::loss_messages;
+use crate::names::absolute;
+use crate::sessions::InUse;
 use crate::{Completed, Failure, Session, Sink};
 pub use continuing::Reached;
 pub(super) use moment::ended_ms;
@@ -108,6 +110,25 @@ pub enum RestoreOutcome {
 }
 
 impl Session {
+    /// The registered database that a restore replaces or continues: that of the name. If nothing is to be registered, the
+    /// name stands for the files alone, and is that of a database only if its file is what the restore writes.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn restored_over(
+        &self,
+        name: &str,
+        options: &RestoreOptions,
+    ) -> Result<Option<DatabaseRecord>, Failure> {
+        let known = self.instance.database(name)?;
+        if !options.is_unregistered {
+            return Ok(known);
+        }
+        let moved = options.moves.iter().map(|(_, path)| Path::new(path));
+        let mut targets = options.target.as_deref().into_iter().chain(moved);
+        Ok(known.filter(|known| targets.any(|target| is_same_file(target, &known.path))))
+    }
+
     /// Restores a database under the name `database`.
     ///
     /// # Errors
@@ -156,9 +177,11 @@ fn attempt(
     options: &RestoreOptions,
     sink: &mut dyn Sink,
 ) -> Result<RestoreOutcome, Failure> {
-    check_unused(session, name)?;
+    let known = session.restored_over(name, options)?;
+    if is_registered(known.as_ref(), options) {
+        check_unused(session, name)?;
+    }
     let settled = settle(options)?;
-    let known = session.instance.database(name)?;
     if known.as_ref().is_some_and(|known| known.database_id > 0) {
         session.instance.refuse_copy(options.operation(), name)?;
     }
@@ -219,6 +242,17 @@ fn attempt(
         reader,
     }
     .run(sink)
+}
+
+fn is_same_file(written: &Path, known: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    absolute(written).is_ok_and(|path| path == known)
+        || real(written).is_some_and(|path| real(known) == Some(path))
+}
+
+/// Whether the name is that of a database of the instance, now or afterwards; it only stands for the files otherwise.
+fn is_registered(known: Option<&DatabaseRecord>, options: &RestoreOptions) -> bool {
+    known.is_some() || !options.is_unregistered
 }
 
 /// A full or differential backup ends before the point to stop at, so the log must follow.
@@ -291,14 +325,17 @@ impl RestoreOperation<'_> {
             return self.rehearse(keys, &files, sink);
         }
         self.check_catalog()?;
-        let alone = self.session.use_alone(self.reader.name);
-        let _alone = alone.ok_or_else(|| Failure::from(table::exclusive_access()))?;
+        let _alone = match self.keeps_mark() {
+            true => Some(self.alone()?),
+            false => None,
+        };
         let followed = self
             .known
             .as_ref()
             .map(|known| self.session.without_follower(known));
         let _followed = followed.transpose()?;
-        self.kind.release(self.session, self.reader.name, &files)?;
+        let own_name = self.keeps_mark().then_some(self.reader.name);
+        self.kind.release(self.session, own_name, &files)?;
         let begun = self.kind.begin(&Wanted {
             session: self.session,
             reader: &self.reader,
@@ -365,7 +402,13 @@ impl RestoreOperation<'_> {
 
     /// Whether the database is registered afterwards.
     fn keeps_mark(&self) -> bool {
-        self.known.is_some() || !self.reader.options.is_unregistered
+        is_registered(self.known.as_ref(), self.reader.options)
+    }
+
+    /// Keeps other sessions from the database.
+    fn alone(&self) -> Result<InUse, Failure> {
+        let alone = self.session.use_alone(self.reader.name);
+        alone.ok_or_else(|| table::exclusive_access().into())
     }
 
     /// Reports what the restore would do.

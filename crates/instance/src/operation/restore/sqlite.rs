@@ -55,7 +55,7 @@ impl TargetKind for SqliteFile {
     fn release(
         &self,
         session: &mut Session,
-        _name: &str,
+        _name: Option<&str>,
         files: &[FileRecord],
     ) -> Result<(), Failure> {
         session.queries.release(path(files));

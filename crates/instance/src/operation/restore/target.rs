@@ -43,7 +43,7 @@ pub(super) trait TargetKind {
     fn release(
         &self,
         session: &mut Session,
-        name: &str,
+        name: Option<&str>,
         files: &[FileRecord],
     ) -> Result<(), Failure>;
 

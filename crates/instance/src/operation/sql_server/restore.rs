@@ -40,7 +40,7 @@ impl Media<'_> {
     ) -> Result<(), Failure> {
         let required = Required::of_restore(session, &options.keys, &options.signed_by)?;
         self.check_protection(&required)?;
-        let known = session.instance.database(name)?;
+        let known = session.restored_over(name, options)?;
         check_entry(name, known.as_ref(), options)?;
         if let Some(waiting) = known.as_ref().filter(|known| is_waiting(known))
             && !self.has_full()?
