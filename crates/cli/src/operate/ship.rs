@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::json;
+use windlass_base::Message;
 use windlass_instance::logical_name;
 use windlass_instance::operation::{ShipOptions, Shipped};
 
@@ -116,6 +117,7 @@ pub(super) fn run(arguments: &ShipArguments, common: &Common) -> Outcome {
     };
     let cancel = session.cancel_flag();
     let mut is_first = true;
+    let mut hindrance: Option<Message> = None;
     loop {
         let shipped = reported(session.ship(&options, &mut console), &mut console);
         if let Some(shipped) = &shipped
@@ -124,8 +126,17 @@ pub(super) fn run(arguments: &ShipArguments, common: &Common) -> Outcome {
             print(shipped, common.json);
             is_first = false;
         }
+        let now = shipped
+            .as_ref()
+            .and_then(|shipped| shipped.hindrance.clone());
+        if now != hindrance {
+            if let Some(why) = &now {
+                console.message(why.clone());
+            }
+            hindrance = now;
+        }
         if arguments.promote || arguments.once {
-            return match (shipped, arguments.promote) {
+            return match (shipped.filter(|_| hindrance.is_none()), arguments.promote) {
                 (None, _) => Outcome::Failed,
                 (Some(_), false) => Outcome::Succeeded,
                 (Some(_), true) => {

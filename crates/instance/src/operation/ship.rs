@@ -7,8 +7,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use windlass_base::local_of_unix_ms;
 use windlass_base::message::table;
+use windlass_base::{Message, local_of_unix_ms};
 use windlass_crypt::KeyRing;
 use windlass_source::Recovery;
 
@@ -47,6 +47,8 @@ pub struct Shipped {
     pub reached: Option<String>,
     /// How old that state is.
     pub lag: Option<Duration>,
+    /// Why the copy did not get further, though there are newer log backups.
+    pub hindrance: Option<Message>,
 }
 
 impl Session {
@@ -85,7 +87,10 @@ impl Session {
         for note in plan.notes {
             sink.message(note);
         }
-        let mut shipped = Shipped::default();
+        let mut shipped = Shipped {
+            hindrance: plan.hindrance,
+            ..Shipped::default()
+        };
         for step in plan.steps {
             let restore = RestoreOptions {
                 media: MediaOptions {

@@ -21,6 +21,10 @@ use crate::provenance;
 const UNFINISHED: &str =
     "unfinished, by its name: a backup or restore writes it now, or was killed";
 
+/// Why a file that begins as a medium is none.
+const WITHOUT_SETS: &str =
+    "it begins as a medium, but no backup set can be found on it: it has lost a part";
+
 /// The place of a set: index of its medium, and index on it.
 pub type Place = (usize, usize);
 
@@ -102,6 +106,9 @@ pub(crate) fn scan_only(
         for (device, found) in devices.into_iter().zip(found) {
             let found = found.map(|headers| found_media(&device, &headers));
             match found.map_err(|error| NotMedia::of(&error)) {
+                Ok(found) if found.files.iter().all(|file| file.sets.is_empty()) => {
+                    others.push((device, NotMedia::without_sets()));
+                }
                 Ok(found) if found.torn().is_some() => damaged.push(found),
                 Ok(found) => add(&mut media, found),
                 Err(not_media) => others.push((device, not_media)),
@@ -178,6 +185,15 @@ impl NotMedia {
     fn unfinished() -> Self {
         Self {
             reason: UNFINISHED.to_owned(),
+            is_unknown: false,
+            is_foreign: false,
+        }
+    }
+
+    /// A medium of which only the beginning is left: every backup puts a set on it before it has its name.
+    fn without_sets() -> Self {
+        Self {
+            reason: WITHOUT_SETS.to_owned(),
             is_unknown: false,
             is_foreign: false,
         }

@@ -54,21 +54,21 @@ impl Inventory {
         let newer = wanted.iter().copied().filter(is_newer);
         let (usable, barred): (Vec<usize>, Vec<usize>) =
             newer.partition(|index| chains.verdict(*index).is_ok());
-        let Some(last) = usable.into_iter().max_by_key(|index| sets[*index].last_lsn) else {
-            let held = |index: &&usize| sets[**index].obstacle.is_some();
-            return match barred.iter().find(|index| !held(index)) {
-                None => Ok(self.newest(&[], Vec::new())),
-                Some(lacking) => {
-                    let name = self.name_of(*lacking);
-                    Err(table::ship_lacks_log(reached.lsn, name).into())
-                }
-            };
+        let last = usable.into_iter().max_by_key(|index| sets[*index].last_lsn);
+        let path = match last {
+            None => Vec::new(),
+            Some(last) => chains
+                .path(last)
+                .map_err(|_| self.refusal(&chains, wanted))?,
         };
-        let path = chains
-            .path(last)
-            .map_err(|_| self.refusal(&chains, wanted))?;
         let steps: Vec<usize> = path.into_iter().filter(|index| *index != here).collect();
-        Ok(self.newest(&steps, Vec::new()))
+        let end = last.map_or(reached.lsn, |last| sets[last].last_lsn);
+        let lacking = barred.iter().find(|index| sets[**index].obstacle.is_none());
+        let lacking = lacking.map(|lacking| table::ship_lacks_log(end, self.name_of(*lacking)));
+        Ok(Newest {
+            hindrance: self.unreadable(barred.iter().copied()).or(lacking),
+            ..self.newest(&steps, Vec::new())
+        })
     }
 
     /// The newest backup, if the database had been restored to an earlier state before it was made: what the copy has
@@ -102,10 +102,16 @@ impl Inventory {
             return Err(table::ship_needs_log().into());
         }
         let state = chains.newest_state(|set| guids.contains(&set.set_guid));
-        match state {
-            Some(state) => Ok(self.newest(&state.steps, Vec::new())),
-            None => Err(self.refusal(&chains, wanted)),
-        }
+        let state = state.ok_or_else(|| self.refusal(&chains, wanted))?;
+        let end = state.steps.last().map(|last| &sets[*last]);
+        let is_newer = |index: &usize| {
+            let set = &sets[*index];
+            set.kind == SetType::Log && end.is_some_and(|end| set.last_lsn > end.last_lsn)
+        };
+        Ok(Newest {
+            hindrance: self.unreadable(wanted.iter().copied().filter(is_newer)),
+            ..self.newest(&state.steps, Vec::new())
+        })
     }
 
     /// The restores that lead to the newest state that ended before or at a time.

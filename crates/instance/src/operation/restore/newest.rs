@@ -97,6 +97,8 @@ pub struct Newest {
     pub end: Option<Message>,
     /// Which sets are used and left out, as messages. Empty if there was no choice.
     pub notes: Vec<Message>,
+    /// Why a newer log backup is of no use, where steps go onward.
+    pub hindrance: Option<Message>,
 }
 
 /// A set, and the index of its media set.
@@ -456,6 +458,15 @@ impl Inventory {
             position: found.set.position,
             set: found.set.clone(),
         }
+    }
+
+    /// Why the newer log backups among these cannot be read, if there are such.
+    pub(super) fn unreadable(&self, newer: impl IntoIterator<Item = usize>) -> Option<Message> {
+        let mut newer = newer.into_iter();
+        newer.find_map(|index| {
+            let why = self.chain[index].obstacle.as_ref()?;
+            Some(table::ship_log_unusable(self.name_of(index), why))
+        })
     }
 
     /// Reports which sets are used and which are left out.
