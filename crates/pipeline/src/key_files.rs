@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use windlass_base::at_once::at_once;
-use windlass_crypt::KeyFile;
+use windlass_crypt::{KeyFile, KeyFileEntry};
 use windlass_device::DeviceAddress;
 use windlass_io::{own, secret};
 
@@ -62,9 +62,28 @@ pub struct UnusableKeyFile {
 /// The key files next to the media.
 #[derive(Debug, Default)]
 pub(crate) struct KeyFiles {
-    /// The first readable one.
-    pub(crate) file: Option<KeyFile>,
+    /// Those that can be read, with their paths or URLs. They are alike, unless one was put back or is another medium's.
+    pub(crate) files: Vec<(String, KeyFile)>,
     pub(crate) unusable: Vec<UnusableKeyFile>,
+}
+
+impl KeyFiles {
+    /// What they have for a set.
+    pub(crate) fn entries(&self, set_guid: [u8; 16]) -> impl Iterator<Item = &KeyFileEntry> {
+        let files = self.files.iter();
+        files.filter_map(move |(_, file)| file.entry(set_guid))
+    }
+
+    /// The one that all are; the names of two that differ.
+    pub(crate) fn common(&self) -> Result<Option<&KeyFile>, (&str, &str)> {
+        let Some((first, file)) = self.files.first() else {
+            return Ok(None);
+        };
+        match self.files.iter().find(|(_, other)| other != file) {
+            None => Ok(Some(file)),
+            Some((other, _)) => Err((first, other)),
+        }
+    }
 }
 
 /// Reads the key files next to the devices.
@@ -73,8 +92,7 @@ pub(crate) fn read(devices: &[DeviceAddress]) -> KeyFiles {
     let is_remote = devices.iter().any(DeviceAddress::is_object);
     for found in at_once(devices, is_remote, read_one).into_iter().flatten() {
         match found {
-            Ok(file) if files.file.is_none() => files.file = Some(file),
-            Ok(_) => {}
+            Ok(found) => files.files.push(found),
             Err(unusable) => files.unusable.push(unusable),
         }
     }
@@ -82,7 +100,7 @@ pub(crate) fn read(devices: &[DeviceAddress]) -> KeyFiles {
 }
 
 /// The key file next to a device, if it has one.
-fn read_one(device: &DeviceAddress) -> Option<Result<KeyFile, UnusableKeyFile>> {
+fn read_one(device: &DeviceAddress) -> Option<Result<(String, KeyFile), UnusableKeyFile>> {
     let (name, content) = match (device.file(), device.side_object(KEY_FILE_SUFFIX)) {
         (Some(medium), _) => {
             let path = key_file(medium);
@@ -102,7 +120,10 @@ fn read_one(device: &DeviceAddress) -> Option<Result<KeyFile, UnusableKeyFile>> 
         Ok(Some(bytes)) => KeyFile::from_stored(&bytes).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
-    Some(read.map_err(|reason| UnusableKeyFile { name, reason }))
+    Some(match read {
+        Ok(file) => Ok((name, file)),
+        Err(reason) => Err(UnusableKeyFile { name, reason }),
+    })
 }
 
 /// Removes the key file next to a device whose medium has been deleted. What is no key file stays.

@@ -353,8 +353,7 @@ impl MediaSet {
         if !set.is_encrypted() {
             return None;
         }
-        let file = self.key_files().file.as_ref()?;
-        file.entry(set.set_guid.to_stored())
+        self.key_files().entries(set.set_guid.to_stored()).next()
     }
 
     /// The key files next to the media that exist but cannot be used.

@@ -116,6 +116,10 @@ impl<'a> NewKeyFile<'a> {
     fn claim(device: &'a DeviceAddress) -> Option<Result<Self, Error>> {
         if let Some(address) = device.side_object(KEY_FILE_SUFFIX) {
             let earlier = address.read(secret::BYTES_MAX);
+            let earlier = earlier.and_then(|earlier| {
+                refuse_content(earlier.as_ref().map(|earlier| &earlier.bytes[..]))?;
+                Ok(earlier)
+            });
             let earlier = earlier.map_err(|error| failed(&address.to_string(), error));
             let address = Box::new(address);
             return Some(earlier.map(|earlier| Self::Object { address, earlier }));
@@ -123,7 +127,11 @@ impl<'a> NewKeyFile<'a> {
         let medium = device.file()?;
         let path = key_file(medium);
         let beside = own::beside(&path, ".new");
-        let claimed = own::refuse_database(&beside).and_then(|()| own::claim_file(&beside));
+        // What cannot be read is reported where it is needed.
+        let earlier = secret::read_if_there(&path).ok().flatten();
+        let claimed = refuse_content(earlier.as_deref())
+            .and_then(|()| own::refuse_database(&beside))
+            .and_then(|()| own::claim_file(&beside));
         Some(match claimed {
             Ok(file) => Ok(Self::File {
                 file,
@@ -159,6 +167,22 @@ impl<'a> NewKeyFile<'a> {
     }
 }
 
+/// Refuses to replace what is no key file, but a backup or a database of that name.
+fn refuse_content(earlier: Option<&[u8]>) -> io::Result<()> {
+    let is_other = earlier.is_some_and(|bytes| {
+        [&b"TAPE"[..], b"SQLite format 3\0"]
+            .iter()
+            .any(|begin| bytes.starts_with(begin))
+    });
+    match is_other {
+        true => {
+            let reason = "it is a backup or a database, not a key file, and is kept";
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, reason))
+        }
+        false => Ok(()),
+    }
+}
+
 /// The refusal of a store, in other words than its own.
 fn explained(error: io::Error) -> io::Error {
     match error.kind() {
@@ -183,17 +207,24 @@ fn failed(name: &str, error: io::Error) -> Error {
     windlass_device::Error::new(Operation::Write, name, error).into()
 }
 
-/// The keys already next to the media. If key files exist but none can be read, replacing them
-/// could lock out unknown recipients.
+/// The keys already next to the media. If key files exist but none can be read, or if they differ, replacing them could
+/// lock out recipients whom nobody has named.
 fn earlier(media: &MediaSet, replaces: bool) -> Result<KeyFile, Error> {
     let files = media.key_files();
-    match (&files.file, files.unusable.first()) {
-        (Some(file), _) => Ok(file.clone()),
-        (None, Some(unusable)) if !replaces => Err(Error::KeyFile {
+    match (files.common(), files.unusable.first()) {
+        (Ok(Some(file)), _) => Ok(file.clone()),
+        (Ok(None), None) => Ok(KeyFile::default()),
+        (Ok(None), Some(_)) | (Err(_), _) if replaces => Ok(KeyFile::default()),
+        (Ok(None), Some(unusable)) => Err(Error::KeyFile {
             file: unusable.name.clone(),
             reason: unusable.reason.clone(),
         }),
-        (None, _) => Ok(KeyFile::default()),
+        (Err((first, other)), _) => Err(Error::KeyFile {
+            file: other.to_owned(),
+            reason: format!(
+                "it differs from {first}, as if one of the two were older or of other media"
+            ),
+        }),
     }
 }
 

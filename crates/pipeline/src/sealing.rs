@@ -73,10 +73,17 @@ pub(crate) fn unlock(
         };
     }
     let guid = set.set_guid.to_stored();
-    let later = media.rewrapped(set).map(|entry| {
-        let key = entry.block().unlock(guid, &keys.ring)?;
-        entry.check(&key).map(|()| key)
-    });
+    let mut later = None;
+    for entry in media.key_files().entries(guid) {
+        let key = entry.block().unlock(guid, &keys.ring);
+        let key = key.and_then(|key| entry.check(&key).map(|()| key));
+        if key.is_ok() || later.is_none() {
+            later = Some(key);
+        }
+        if matches!(later, Some(Ok(_))) {
+            break;
+        }
+    }
     let key = match later {
         Some(Ok(key)) => key,
         later => {

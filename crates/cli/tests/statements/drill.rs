@@ -196,3 +196,25 @@ fn kept_files_stay_and_can_be_opened() {
     assert!(!is_empty(&place), "what was kept stays");
     well(&place, &["check"]);
 }
+
+#[test]
+fn a_question_reaches_no_file_but_those_of_the_restored_database() {
+    let place = backed_up();
+    let site = place.text("site.db");
+    let before = std::fs::read(&site).expect("the database");
+    for query in [
+        format!("ATTACH '{site}' AS x; DELETE FROM x.t; SELECT 1"),
+        format!("VACUUM INTO '{}'", place.text("copy.db")),
+        format!(
+            "BACKUP DATABASE site TO DISK = '{}'; SELECT 1",
+            place.text("x.bak")
+        ),
+        format!("EXEC sp_attach_db 'mine', '{site}'; SELECT 1"),
+    ] {
+        let run = drill(&place, &["site", "--query", &query]);
+        assert_eq!(run.code, Some(1), "{query}: {}", run.out);
+        assert!(is_empty(&place));
+    }
+    assert!(std::fs::read(&site).expect("the database") == before);
+    assert!(!place.path("copy.db").exists() && !place.path("x.bak").exists());
+}

@@ -381,3 +381,28 @@ fn the_keys_of_later_recipients_go_where_a_medium_goes_and_with_it() {
     refused(&again, "lets recipients in");
     well(&place, &server, &[&["verify", &copied][..], &two].concat());
 }
+
+#[test]
+fn names_that_the_layout_makes_long_are_read_again() {
+    let (place, server) = place();
+    let name = "d".repeat(180);
+    let file = format!("{name}.db");
+    std::fs::copy(place.path("other.db"), place.path(&file)).expect("a copy");
+    let folder = server.url("long/");
+    well(&place, &server, &["backup", &file, "--to", &folder]);
+    let keys = server.keys();
+    let key = keys
+        .iter()
+        .find(|key| key.ends_with(".bak"))
+        .expect("a backup");
+    let url = server.url(key);
+    assert!(url.len() > 259);
+    well(&place, &server, &["verify", &url]);
+    well(&place, &server, &["restore", &folder, "--to", "r.db"]);
+    assert_eq!(rows(&place.path("r.db")), 10);
+    let longer = server.url(&"x".repeat(1_300));
+    refused(
+        &run(&place, &server, &["backup", "other.db", "--to", &longer]),
+        "3057",
+    );
+}

@@ -326,13 +326,31 @@ fn recipients_are_added_to_objects_and_lost_answers_and_rivals_are_told_apart() 
     assert_eq!(server.content("2.bak.keys").as_ref(), Some(&theirs));
     // One key object is enough; one that cannot be used is named.
     assert_eq!(verify("two").code, Some(0));
-    let run = verify("three");
-    assert!(run.err.contains("1.bak.keys cannot be used"), "{}", run.err);
+    let named = verify("three");
+    assert!(
+        named.err.contains("1.bak.keys cannot be used"),
+        "{}",
+        named.err
+    );
     server.put("1.bak.keys", &theirs);
     assert_eq!(rekey("two", "three").code, Some(0));
     let restored = ["restore", both[1], both[0], "--to", "r.db"];
     well(&place, &server, &[&restored[..], &with("three")].concat());
     same(&place, "r.db");
+    // An older key object that was put back keeps nobody out, and replaces nothing.
+    server.put("1.bak.keys", &theirs);
+    assert_eq!(verify("three").code, Some(0));
+    let refused = rekey("one", "two");
+    assert_eq!(refused.code, Some(1), "{}", refused.out);
+    assert!(refused.err.contains("differs from"), "{}", refused.err);
+    // A backup of that name is no key object.
+    let medium = server.content("2.bak").expect("a medium");
+    server.put("1.bak.keys", &medium[..100_000]);
+    let arguments = [&["rekey", "--replace"][..], &both, &with("one")].concat();
+    let how = ["--new-passphrase-file", "two"];
+    let refused = run(&place, &server, &[&arguments[..], &how].concat());
+    assert_eq!(refused.code, Some(1), "{}", refused.out);
+    assert!(refused.err.contains("is kept"), "{}", refused.err);
 }
 
 #[test]

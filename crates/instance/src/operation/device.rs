@@ -20,6 +20,10 @@ const DEVICES_MAX: usize = 64;
 /// Maximum length of a device name, as on SQL Server.
 const NAME_CHARACTERS_MAX: usize = 259;
 
+/// The same of a URL: the longest key of a store, and room for what is before it. Longer than on SQL Server, because names
+/// of the layout of folders, and expanded name tags, must be read again.
+const URL_CHARACTERS_MAX: usize = 1_200;
+
 /// A device as written: its name tags and drive letter are not resolved yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceName {
@@ -152,13 +156,18 @@ fn numbered(
 
 /// Refuses a URL that names no object, or none that the session may name. Its name tags are not resolved.
 pub(crate) fn check_url(session: &Session, written: &str) -> Result<(), Failure> {
-    if written.chars().count() > NAME_CHARACTERS_MAX {
-        return Err(table::device_name_too_long(NAME_CHARACTERS_MAX).into());
-    }
+    check_url_length(written)?;
     session.instance.drives().check_url(written.trim())?;
     let parsed = ObjectUrl::parse_any(written.trim());
     let parsed = parsed.map_err(|error| table::url_names_no_object(shown(written), error));
     Ok(parsed.map(drop)?)
+}
+
+fn check_url_length(url: &str) -> Result<(), Failure> {
+    match url.chars().count() > URL_CHARACTERS_MAX {
+        true => Err(table::device_name_too_long(URL_CHARACTERS_MAX).into()),
+        false => Ok(()),
+    }
 }
 
 impl Written {
@@ -201,6 +210,8 @@ pub(crate) struct Store {
 
 /// The object that a URL names, with the key of its credential or of the environment.
 fn object(session: &Session, written: &str, store: &Store) -> Result<DeviceAddress, Failure> {
+    // What tags have become is as long as it is.
+    check_url_length(written)?;
     let url = match store.takes_folders {
         true => ObjectUrl::parse_any(written),
         false => ObjectUrl::parse(written),
@@ -352,9 +363,7 @@ fn written(session: &Session, device: &DeviceName) -> Result<Written, Failure> {
             if url.trim().is_empty() {
                 return Err(table::zero_length_device().into());
             }
-            if url.chars().count() > NAME_CHARACTERS_MAX {
-                return Err(table::device_name_too_long(NAME_CHARACTERS_MAX).into());
-            }
+            check_url_length(url)?;
             Ok(Written {
                 path: url.trim().to_owned(),
                 logical: None,

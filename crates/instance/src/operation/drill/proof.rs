@@ -73,12 +73,16 @@ impl Proof {
         Err(messages.into())
     }
 
-    /// Asks the question; returns what it was answered with.
+    /// Asks the question; returns what it was answered with. It reaches no other file than those of the database.
     pub(super) fn ask(&mut self, query: &str) -> Result<String, Failure> {
-        let mut collected = Collected::default();
-        self.session.use_database(&self.name, &mut collected)?;
-        let mut collected = Collected::default();
-        self.session.execute_batch(query, 1, &mut collected);
+        let name = self.name.clone();
+        let collected = self.session.within_remote_limits(|session| {
+            session.use_database(&name, &mut Silent)?;
+            let mut collected = Collected::default();
+            session.execute_batch(query, 1, &mut collected);
+            session.use_database("master", &mut Silent)?;
+            Ok(collected)
+        })?;
         if collected.has_failed() {
             let errors = collected.messages.into_iter();
             return Err(errors
