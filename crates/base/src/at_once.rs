@@ -1,9 +1,13 @@
 //! Work that waits for other machines, done for several things at once.
 
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
+
 /// Most threads at a time.
 const THREADS_MAX: usize = 64;
 
-/// Does the work for each item, for all of them at once if they are `remote`, and returns the results in order.
+/// Does the work for each item, for all of them at once if they are `remote`, and returns the results in order. Where the
+/// system has no thread for an item, it is done here.
 ///
 /// # Panics
 /// If the work does.
@@ -23,17 +27,27 @@ where
     let mut results = Vec::with_capacity(items.len());
     while !items.is_empty() {
         let rest = items.split_off(items.len().min(THREADS_MAX));
+        let here = std::mem::replace(&mut items, rest).into_iter();
+        let slots: Vec<Mutex<Option<T>>> = here.map(|item| Mutex::new(Some(item))).collect();
+        let taken = |slot: &Mutex<Option<T>>| {
+            let item = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+            item.map(&work)
+        };
+        let work = &taken;
         std::thread::scope(|scope| {
-            let work = &work;
-            let threads: Vec<_> = std::mem::replace(&mut items, rest)
-                .into_iter()
-                .map(|item| scope.spawn(move || work(item)))
+            let threads: Vec<_> = (slots.iter())
+                .map(|slot| Builder::new().spawn_scoped(scope, move || work(slot)))
                 .collect();
-            let joined = threads.into_iter().map(|thread| {
-                let joined = thread.join();
-                joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            results.extend(joined);
+            let joined = threads
+                .into_iter()
+                .zip(&slots)
+                .map(|(thread, slot)| match thread {
+                    Ok(thread) => thread
+                        .join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                    Err(_) => work(slot),
+                });
+            results.extend(joined.flatten());
         });
     }
     results

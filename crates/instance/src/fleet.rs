@@ -88,7 +88,11 @@ impl Fleet {
         };
         std::thread::scope(|scope| {
             let count = parts.len().min(LISTINGS_MAX);
-            let lists: Vec<_> = (0..count).map(|_| scope.spawn(list)).collect();
+            let start = |_| std::thread::Builder::new().spawn_scoped(scope, list).ok();
+            let lists: Vec<_> = (0..count).map_while(start).collect();
+            if lists.is_empty() {
+                return list();
+            }
             let failed = || Err(io::Error::other("a listing ended unexpectedly"));
             let mut ended = lists
                 .into_iter()

@@ -159,7 +159,8 @@ impl HeaderCache {
             .collect();
         std::thread::scope(|scope| {
             let count = remote.len().min(READERS_MAX);
-            let readers: Vec<_> = (0..count).map(|_| scope.spawn(read)).collect();
+            let start = |_| std::thread::Builder::new().spawn_scoped(scope, read).ok();
+            let readers: Vec<_> = (0..count).map_while(start).collect();
             // What one that panicked was to read is read again below.
             let read = readers
                 .into_iter()

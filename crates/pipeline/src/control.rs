@@ -7,7 +7,7 @@
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread::ScopedJoinHandle;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use windlass_base::panic::contained;
@@ -85,8 +85,24 @@ impl<'a> Control<'a> {
         })
     }
 
-    /// Joins a thread whose work was guarded.
-    pub(crate) fn join<T: Default>(&self, thread: ScopedJoinHandle<'_, T>) -> T {
+    /// Starts a thread for guarded work. If the system has none, the run fails, and the work and what it holds are gone.
+    pub(crate) fn spawn<'scope, T: Default + Send + 'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        worker: &'static str,
+        work: impl FnOnce() -> Result<T, Error> + Send + 'scope,
+    ) -> Option<ScopedJoinHandle<'scope, T>> {
+        let started = Builder::new().spawn_scoped(scope, move || self.guard(worker, work));
+        started
+            .inspect_err(|error| self.fail(Error::no_thread(worker, error)))
+            .ok()
+    }
+
+    /// Joins a thread whose work was guarded, if it was started.
+    pub(crate) fn join<T: Default>(&self, thread: Option<ScopedJoinHandle<'_, T>>) -> T {
+        let Some(thread) = thread else {
+            return T::default();
+        };
         let worker = "thread of the run";
         self.guard(worker, || {
             Ok(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))

@@ -79,6 +79,12 @@ pub enum Error {
     /// A bug: a thread of the run panicked.
     #[error(transparent)]
     Panicked(#[from] Panicked),
+    /// The system has no thread for a stage of the run.
+    #[error("no thread can be started for the {worker}: {reason}")]
+    NoThread {
+        worker: &'static str,
+        reason: String,
+    },
     /// A bug: a thread exited before its work was done.
     #[error("the {worker} ended before its work was finished")]
     EndedEarly { worker: &'static str },
@@ -380,4 +386,13 @@ pub enum Damage {
     /// Some bytes of the database are in no chunk.
     #[error("the chunks contain {found} of {expected} bytes of the database")]
     Coverage { found: u64, expected: u64 },
+}
+
+impl Error {
+    pub(crate) fn no_thread(worker: &'static str, error: &std::io::Error) -> Self {
+        Self::NoThread {
+            worker,
+            reason: error.to_string(),
+        }
+    }
 }

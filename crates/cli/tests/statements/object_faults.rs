@@ -72,6 +72,22 @@ fn a_redirection_is_not_followed() {
 }
 
 #[test]
+fn nothing_that_is_not_encrypted_goes_to_a_proxy() {
+    let (place, server) = place();
+    let proxy = crate::s3_server::Server::start();
+    let mut command = place.command(&["backup", "other.db", "--to", &server.url("a.bak")]);
+    server.key_for(&mut command);
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
+        command.env(name, format!("http://127.0.0.1:{}", proxy.port()));
+    }
+    command.env_remove("NO_PROXY").env_remove("no_proxy");
+    let output = command.output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(proxy.requests(), [""; 0]);
+    assert_eq!(server.keys(), ["a.bak"]);
+}
+
+#[test]
 fn a_completion_whose_answer_is_lost_is_recognized_by_what_is_there() {
     let (place, server) = place();
     // Repeated, the completion of an upload is answered with 412 or, with FORMAT, 404.

@@ -1,5 +1,7 @@
 //! Folders of objects, and what the history knows of objects.
 
+use std::path::Path;
+
 use crate::objects::{place, run, well};
 use crate::s3_server::Server;
 use crate::support::{Place, Run, rows};
@@ -393,7 +395,7 @@ fn names_that_the_layout_makes_long_are_read_again() {
     let keys = server.keys();
     let key = keys
         .iter()
-        .find(|key| key.ends_with(".bak"))
+        .find(|key| Path::new(key).extension().is_some_and(|end| end == "bak"))
         .expect("a backup");
     let url = server.url(key);
     assert!(url.len() > 259);

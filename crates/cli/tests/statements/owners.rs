@@ -10,6 +10,8 @@ use crate::support::{Place, Run};
 
 const OWNER: u32 = 54_321;
 const STRANGER: u32 = 54_322;
+/// Nobody else runs as this user, whose threads are counted.
+const LONELY: u32 = 54_323;
 
 /// A place of the owner's; `None` without the right to make one.
 fn place() -> Option<Place> {
@@ -142,4 +144,34 @@ fn a_folder_that_cannot_be_read_is_no_empty_one() {
             run.err
         );
     }
+}
+
+#[test]
+fn a_system_without_threads_ends_a_backup_with_a_message() {
+    let place = Place::new();
+    for (name, mode) in [(".", 0o777), ("app.db", 0o666)] {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(place.path(name), permissions).expect("changed");
+    }
+    let program = env!("CARGO_BIN_EXE_windlass");
+    let mut failed = 0;
+    for threads in 1..12 {
+        let script =
+            format!("ulimit -u {threads} && exec {program} backup app.db --to t.bak --format");
+        let mut command = std::process::Command::new("bash");
+        command.args(["-c", &script]).current_dir(place.path("."));
+        let output = match command.uid(LONELY).gid(LONELY).output() {
+            Ok(output) => output,
+            // Only root may become another user.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return,
+            Err(error) => panic!("{error}"),
+        };
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("panicked"), "{threads}: {said}");
+        if output.status.code() == Some(1) {
+            assert!(said.contains("50314"), "{threads}: {said}");
+            failed += 1;
+        }
+    }
+    assert!(failed > 0);
 }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use object_store::client::HttpClient;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use tokio::runtime::Runtime;
+use windlass_base::panic::contained;
 
 use super::access::Access;
 use super::service::Connector;
@@ -172,10 +173,13 @@ fn client(is_plain: bool) -> io::Result<HttpClient> {
         .no_gzip()
         .no_brotli()
         .no_zstd()
-        .no_deflate()
-        .build()
-        .map_err(io::Error::other)?;
-    Ok(HttpClient::new(client))
+        .no_deflate();
+    let client = match is_plain {
+        // What is not encrypted goes to the host that was meant, as a rule this one, and to no proxy.
+        true => client.no_proxy(),
+        false => client,
+    };
+    Ok(HttpClient::new(client.build().map_err(io::Error::other)?))
 }
 
 /// The threads that serve all requests; they never hold up the end of the process.
@@ -184,10 +188,13 @@ pub(super) fn runtime() -> io::Result<&'static Runtime> {
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }
-    let made = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(THREADS)
-        .thread_name("windlass-net")
-        .enable_all()
-        .build()?;
+    // Where the system has no thread for it, it panics.
+    let made = contained("network", || {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("windlass-net")
+            .enable_all()
+            .build()
+    })??;
     Ok(RUNTIME.get_or_init(|| made))
 }

@@ -49,6 +49,7 @@ fn message(error: &Error) -> Message {
         Error::Digests(error) => digest_message(error),
         Error::Cancelled => table::aborted(),
         Error::Panicked(panicked) => defect_message(panicked),
+        Error::NoThread { .. } => table::no_thread(error),
         Error::EndedEarly { .. } | Error::NotStored(_) | Error::StoredTwice(_) => {
             table::defect(format!("backup: {error}"), DEFECT_HINT)
         }

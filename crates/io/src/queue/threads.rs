@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
 use windlass_base::panic::contained;
 
@@ -21,10 +21,12 @@ impl Threads {
         let (submissions, waiting) = channel();
         let (done, completions) = channel();
         let waiting = Arc::new(Mutex::new(waiting));
+        // Fewer will do; if there is none, a transfer comes back.
         let handles = (0..depth)
-            .map(|_| {
+            .map_while(|_| {
                 let (waiting, done) = (Arc::clone(&waiting), done.clone());
-                std::thread::spawn(move || carry(&waiting, &done))
+                let thread = Builder::new().spawn(move || carry(&waiting, &done));
+                thread.ok()
             })
             .collect();
         Self {

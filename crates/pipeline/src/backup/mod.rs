@@ -26,11 +26,11 @@ mod transform;
 mod write;
 mod written;
 
-use std::panic::resume_unwind;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
+use windlass_base::at_once::at_once;
 use windlass_base::page::pages_of;
 use windlass_base::panic::contained;
 use windlass_base::{EXTENT_BYTES, Guid, Moment};
@@ -439,16 +439,6 @@ fn on_all(
         let worked = contained(movement::WRITER, || work(family));
         worked.unwrap_or_else(|panicked| Err(panicked.into()))
     };
-    if let [family] = media {
-        return work(family);
-    }
-    let work = &work;
-    std::thread::scope(|scope| {
-        let all: Vec<_> = media
-            .iter_mut()
-            .map(|family| scope.spawn(move || work(family)))
-            .collect();
-        all.into_iter()
-            .try_for_each(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic)))
-    })
+    let several = media.len() > 1;
+    at_once(media, several, work).into_iter().collect()
 }

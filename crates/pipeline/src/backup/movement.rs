@@ -57,7 +57,7 @@ impl Movement<'_> {
             let (snapshot, schedule, pool) = (transform.snapshot, self.schedule, self.frames);
             let reader = Reader::new(snapshot, schedule, pool, frame_sender, control, queue);
             let reader = reader.within(plan.limits.read);
-            let reader = scope.spawn(move || control.guard(READER, || reader.run()));
+            let reader = control.spawn(scope, READER, move || reader.run());
             let transforms: Vec<_> = (0..plan.threads.value)
                 .map(|thread| {
                     let (frames, stripes) = (frames.clone(), Arc::clone(&stripes));
@@ -66,24 +66,22 @@ impl Movement<'_> {
                         true => Ok(count(&frames, control)),
                         false => transform.run(thread, &frames, &stripes, control, governor),
                     };
-                    scope.spawn(move || control.guard(COMPRESSOR, work))
+                    control.spawn(scope, COMPRESSOR, work)
                 })
                 .collect();
             drop((frames, stripes));
             if families.is_empty() {
                 let chunks = chunks.clone();
-                scope.spawn(move || {
-                    control.guard(WRITER, || {
-                        chunks.iter().flatten().for_each(drop::<Chunk>);
-                        Ok(())
-                    });
+                control.spawn(scope, WRITER, move || {
+                    chunks.iter().flatten().for_each(drop::<Chunk>);
+                    Ok(())
                 });
             }
             let writers: Vec<_> = families
                 .iter_mut()
                 .zip(chunks)
                 .map(|(family, chunks)| {
-                    scope.spawn(move || control.guard(WRITER, || family.run(&chunks, control)))
+                    control.spawn(scope, WRITER, move || family.run(&chunks, control))
                 })
                 .collect();
             stages.read.add(&control.join(reader));

@@ -1,6 +1,8 @@
 //! Runs a backup at a lower priority, if its goal or its kind requests it.
 
 use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 
 use windlass_io::priority::{give_way, lower_priority};
 
@@ -44,14 +46,23 @@ pub(super) fn run<T: Send>(
             "lowest CPU priority, idle I/O class: GENTLE",
         ),
     };
+    let work = |is_own: bool| {
+        work(Some(match (is_own, is_own.then(lowered)) {
+            (true, Some(Err(error))) => format!("the kernel refused part of it: {error}"),
+            (true, _) => reported.to_owned(),
+            (false, _) => "the usual one: the system has no thread of its own for it".to_owned(),
+        }))
+    };
+    // Taken by the thread, or by the caller if there is none.
+    let work = Mutex::new(Some(work));
+    let take = || work.lock().unwrap_or_else(PoisonError::into_inner).take();
     std::thread::scope(|scope| {
-        let lower = scope.spawn(|| {
-            work(Some(match lowered() {
-                Ok(()) => reported.to_owned(),
-                Err(error) => format!("the kernel refused part of it: {error}"),
-            }))
-        });
-        lower.join().unwrap_or_else(|panic| resume_unwind(panic))
+        let started = Builder::new().spawn_scoped(scope, || take().map(|work| work(true)));
+        let done = match started {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => take().map(|work| work(false)),
+        };
+        done.unwrap_or_else(|| unreachable!("one of the two has the work"))
     })
 }
 

@@ -252,16 +252,15 @@ impl Movement<'_> {
                         chunks: chunk_sender.clone(),
                         control,
                     };
-                    scope.spawn(move || control.guard(READER, || read.run(family, set)))
+                    control.spawn(scope, READER, move || read.run(family, set))
                 })
                 .collect();
             drop(chunk_sender);
             let transforms: Vec<_> = (0..plan.threads.value)
                 .map(|_| {
                     let (chunks, wanted) = (chunks.clone(), wanted.clone());
-                    scope.spawn(move || {
-                        let work = || transform.run(&chunks, wanted.as_ref(), control);
-                        control.guard(EXPANDER, work)
+                    control.spawn(scope, EXPANDER, move || {
+                        transform.run(&chunks, wanted.as_ref(), control)
                     })
                 })
                 .collect();
@@ -272,8 +271,9 @@ impl Movement<'_> {
                 .flat_map(|target| (0..plan.write_depth.value).map(move |_| target)))
             .map(|target| {
                 let restored = restored.clone();
-                scope
-                    .spawn(move || control.guard(WRITER, || write::run(target, &restored, control)))
+                control.spawn(scope, WRITER, move || {
+                    write::run(target, &restored, control)
+                })
             })
             .collect();
             drop(restored);
