@@ -27,7 +27,7 @@ pub fn commit(mut devices: Vec<Box<dyn DeviceWriter>>) -> Result<(), Error> {
         false => devices.iter_mut().try_for_each(take),
     };
     if let Err(error) = named {
-        return Err(undo(devices, error));
+        return Err(undo(devices, error, at_once_all));
     }
     for device in devices {
         device.settle();
@@ -45,8 +45,8 @@ impl dyn DeviceWriter {
     }
 }
 
-/// Puts the earlier files back after a rename failed.
-fn undo(mut devices: Vec<Box<dyn DeviceWriter>>, error: Error) -> Error {
+/// Puts the earlier files back after a rename failed; if there `is_none_earlier`, only takes the new ones away.
+fn undo(mut devices: Vec<Box<dyn DeviceWriter>>, error: Error, is_none_earlier: bool) -> Error {
     let mut is_undone = true;
     for device in devices.iter_mut().rev() {
         is_undone &= device.give_back_name();
@@ -57,6 +57,10 @@ fn undo(mut devices: Vec<Box<dyn DeviceWriter>>, error: Error) -> Error {
     let count = devices.len();
     let kept: Vec<String> = devices.into_iter().filter_map(DeviceWriter::keep).collect();
     let state = match kept.len() == count {
+        false if is_none_earlier => {
+            "The backup is not complete. These parts of it could not be taken back; delete them, and make the backup \
+             again under another name:"
+        }
         true => {
             "Files of the earlier backup are replaced already and could not be put back. The new \
              backup is complete in these files; restore from them, or rename those that are named \

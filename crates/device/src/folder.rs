@@ -76,6 +76,29 @@ impl DeviceFolder {
         Ok(devices)
     }
 
+    /// The links among the files of a folder that do not lead to another file of it. They are not followed.
+    ///
+    /// # Errors
+    /// If it cannot be listed to its end.
+    pub fn links(&self) -> io::Result<Vec<PathBuf>> {
+        let Place::Disk(folder) = &self.0 else {
+            return Ok(Vec::new());
+        };
+        let mut links = Vec::new();
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let leads_here = |real: PathBuf| real.parent() == folder.canonicalize().ok().as_deref();
+            if entry.file_type()?.is_symlink()
+                && !entry.path().canonicalize().is_ok_and(leads_here)
+                && !entry.path().is_dir()
+            {
+                links.push(entry.path());
+            }
+        }
+        links.sort();
+        Ok(links)
+    }
+
     /// Calls `each` with the objects of a store below the folder, in the order of their keys. A folder of files has
     /// none.
     ///

@@ -79,7 +79,7 @@ fn listed(
                 "not deleted"
             }
         };
-        if decision.goes {
+        if decision.goes && !matches!(deleted, Some(Err(_))) {
             freed += media.files.iter().map(|file| file.bytes).sum::<u64>();
         }
         rows.extend(media_rows(media, decision, verdict));

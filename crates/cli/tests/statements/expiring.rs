@@ -335,3 +335,29 @@ fn a_database_of_which_there_is_no_backup_is_named() {
     assert!(run.err.contains("no backup of 'typo'"), "{}", run.err);
     assert_eq!(place.files("temp").len(), 3);
 }
+
+#[test]
+fn the_beginning_of_a_medium_and_a_link_to_another_place_may_be_newer_backups() {
+    for way in 0..4 {
+        let place = place(&[]);
+        let newest = place.path("temp/3.bak");
+        match [4096, 5000, 8192].get(way) {
+            Some(bytes) => {
+                let whole = fs::read(&newest).expect("a backup");
+                fs::write(&newest, &whole[..*bytes]).expect("cut");
+            }
+            None => {
+                fs::remove_file(&newest).expect("removed");
+                std::os::unix::fs::symlink("/mnt/elsewhere/3.bak", &newest).expect("a link");
+            }
+        }
+        let restored = place.run(&["restore", "temp", "--of", "app", "--to", "r.db"]);
+        assert!(restored.err.contains("3.bak"), "{way}: {}", restored.err);
+        let checked = place.run(&["check", "--media", "temp"]);
+        assert_ne!(checked.code, Some(0), "{way}: {}", checked.out);
+        let run = expire(&place, &[]);
+        assert_eq!(run.code, Some(1), "{way}: {}", run.out);
+        assert!(run.numbers().contains(&50048), "{way}: {}", run.err);
+        assert_eq!(place.files("temp").len(), 3, "{way}");
+    }
+}

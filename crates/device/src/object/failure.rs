@@ -8,8 +8,8 @@ use object_store::Error;
 const ADVICE: &[(&str, &str)] = &[
     (
         "AccessDenied",
-        "the key needs the rights GetObject, PutObject and AbortMultipartUpload on it, and ListBucket on its bucket; of \
-         Google's, those of the role Storage Object Admin",
+        "the key needs the rights GetObject, PutObject and AbortMultipartUpload on it, and ListBucket on its bucket; to delete \
+         and to clean up, DeleteObject and ListBucketMultipartUploads; of Google's, those of the role Storage Object Admin",
     ),
     (
         "AuthenticationFailed",

@@ -21,6 +21,10 @@ use crate::provenance;
 const UNFINISHED: &str =
     "unfinished, by its name: a backup or restore writes it now, or was killed";
 
+/// Why a link is no medium.
+const LINK: &str =
+    "it is a link to another folder, and links are not followed; name what it leads to";
+
 /// Why a file that begins as a medium is none.
 const WITHOUT_SETS: &str =
     "it begins as a medium, but no backup set can be found on it: it has lost a part";
@@ -100,6 +104,13 @@ pub(crate) fn scan_only(
         let (unfinished, devices): (Vec<_>, Vec<_>) = devices
             .filter(&is_wanted)
             .partition(|device| device.file().is_some_and(is_own_side_file));
+        let links = folder.links().map_err(named)?.into_iter();
+        let links = links.map(DeviceAddress::disk).filter(&is_wanted);
+        others.extend(
+            links
+                .filter(has_usual_extension)
+                .map(|link| (link, NotMedia::link())),
+        );
         let unfinished = unfinished.into_iter();
         others.extend(unfinished.map(|device| (device, NotMedia::unfinished())));
         let found = headers.read_all(&devices);
@@ -158,6 +169,10 @@ fn add(media: &mut BTreeMap<Guid, FoundMedia>, found: FoundMedia) {
 /// Extensions that backups usually have.
 const EXTENSIONS: [&str; 5] = ["bak", "sqb", "dif", "diff", "trn"];
 
+fn has_usual_extension(device: &DeviceAddress) -> bool {
+    extension(device).is_some_and(|own| EXTENSIONS.contains(&own.as_str()))
+}
+
 fn extension(device: &DeviceAddress) -> Option<String> {
     let path = match device.file() {
         Some(path) => path,
@@ -186,6 +201,15 @@ impl NotMedia {
         Self {
             reason: UNFINISHED.to_owned(),
             is_unknown: false,
+            is_foreign: false,
+        }
+    }
+
+    /// A link to another place, which may not be mounted.
+    fn link() -> Self {
+        Self {
+            reason: LINK.to_owned(),
+            is_unknown: true,
             is_foreign: false,
         }
     }
