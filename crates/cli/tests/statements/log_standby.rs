@@ -288,6 +288,14 @@ fn a_database_that_restores_after_its_tail_is_read_with_a_standby_file() {
         &sql(&place, "USE Shop\nGO\nINSERT INTO t VALUES (9)"),
         &[3906],
     );
+    succeed(&place, "RESTORE DATABASE Shop WITH NORECOVERY");
+    assert_eq!(state_of_shop(&place), "\"RESTORING\" false");
+    assert!(!place.path("shop.standby").exists());
+    succeed(&place, standby);
+    // Not beside a SQLite file, whose program would delete it.
+    let beside = "RESTORE DATABASE Shop WITH STANDBY = 'D:\\app.db-wal'";
+    assert!(sql(&place, beside).numbers().contains(&3013));
+    assert_eq!(last(&place, "Shop"), 2);
     // The log is in the files already; the sequence ends as any other.
     succeed(
         &place,

@@ -50,7 +50,7 @@ pub use pending::{PendingRestore, forget, pending};
 pub use restore::{EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, recover};
 pub use roll_forward::{EngineLogTarget, Rolled};
 pub use snapshot::EngineSnapshot;
-pub use standby::{check_standby, stand_by, standby_file};
+pub use standby::{check_standby, end_stand_by, stand_by, standby_file};
 pub use tail::{SavedTail, wait_at_tail};
 pub use windlass_engine::{LogRefusal, StopAt, WantedMark};
 

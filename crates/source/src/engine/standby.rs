@@ -134,6 +134,22 @@ pub fn stand_by(log: &Path, name: &str, file: &Path) -> Result<(), Error> {
     made
 }
 
+/// Ends that they can be read: the restored files at `log` wait for the next restore, without a standby file.
+///
+/// # Errors
+/// [`Error::NotRestoring`], [`Error::StandbyLost`], [`Error::InUse`].
+pub fn end_stand_by(log: &Path) -> Result<(), Error> {
+    let mut state = waiting(log)?;
+    let held = claim(&state.log)?;
+    let ended = Standby::hold(&state).and_then(|mut standby| {
+        state.standby = None;
+        state.store_ready()?;
+        standby.remove()
+    });
+    remove_all(&[held.path().to_owned()])?;
+    ended
+}
+
 /// A log for the checkpoints of readers: their groups hold at most the whole differential map.
 fn bytes_of(description: &BackupDescription) -> u64 {
     let map_bytes = u64::from(description.page_count()) / u64::from(EXTENT_PAGES) / 8;

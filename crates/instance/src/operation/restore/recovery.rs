@@ -39,6 +39,9 @@ pub(super) fn run(
         return standby::begin(session, name, known, (&log, standby), sink);
     }
     if options.recovery == Recovery::NoRecovery {
+        if !session.is_rehearsal() {
+            standby::end(session, name, known, sink)?;
+        }
         sink.message(timing::closing(operation, 0, 0, std::time::Duration::ZERO));
         return Ok(RestoreOutcome::Recovered);
     }

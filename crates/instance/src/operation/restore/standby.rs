@@ -15,6 +15,7 @@ use super::recovery::is_whole;
 use super::registration::store_or_tell;
 use super::target::log;
 use super::{RestoreOperation, RestoreOutcome, outside_folders, placed};
+use crate::names::part_of_database;
 use crate::operation::timing;
 use crate::sessions::InUse;
 use crate::{Failure, Session, Sink};
@@ -58,6 +59,10 @@ impl RestoreOperation<'_> {
 /// Where a standby file goes.
 pub(in crate::operation) fn path_of(session: &Session, written: &str) -> Result<PathBuf, Failure> {
     let path = placed(&session.instance.drives().path(written)?)?;
+    if let Some(database) = part_of_database(&path) {
+        let why = format!("it would belong to the database '{}'.", database.display());
+        return Err(table::path_means_no_file(path.display(), why).into());
+    }
     match outside_folders(session, &path)? {
         Some(cause) => Err(cause.into()),
         None => Ok(path),
@@ -98,6 +103,25 @@ pub(super) fn begin(
     }
     sink.message(timing::closing("RESTORE DATABASE", 0, 0, begun.elapsed()));
     Ok(RestoreOutcome::Recovered)
+}
+
+/// Ends that a database is read between two restores, if it is.
+pub(super) fn end(
+    session: &mut Session,
+    name: &str,
+    known: Option<DatabaseRecord>,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let _alone = leave(session, name, known.as_ref())?;
+    let Some(known) = known.filter(|known| known.state == DatabaseState::Standby) else {
+        return Ok(());
+    };
+    let log = known.log_path.clone().unwrap_or_default();
+    windlass_source::engine::end_stand_by(&log)
+        .map_err(|error| standby_lost(error, name, Some(&known)))?;
+    let state = DatabaseState::Restoring;
+    store_or_tell(session, &DatabaseRecord { state, ..known }, sink);
+    Ok(())
 }
 
 /// BACKUP LOG WITH NORECOVERY has left the files as they were: makes them wait for the next restore.
