@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::json;
 use windlass_base::Message;
-use windlass_instance::logical_name;
 use windlass_instance::operation::{ShipOptions, Shipped};
+use windlass_instance::{Session, logical_name};
 
 use crate::args::{Common, KeyArguments, number_and_unit};
 use crate::command::{Outcome, absolute, disks, keys, misused, refused, reported, session_for};
@@ -115,15 +115,30 @@ pub(super) fn run(arguments: &ShipArguments, common: &Common) -> Outcome {
             .map(|path| absolute(path))
             .collect(),
     };
+    rounds(
+        &mut session,
+        &options,
+        arguments,
+        (&mut console, common.json),
+    )
+}
+
+/// Makes rounds until the command ends.
+fn rounds(
+    session: &mut Session,
+    options: &ShipOptions,
+    arguments: &ShipArguments,
+    (console, is_json): (&mut Console, bool),
+) -> Outcome {
     let cancel = session.cancel_flag();
     let mut is_first = true;
     let mut hindrance: Option<Message> = None;
     loop {
-        let shipped = reported(session.ship(&options, &mut console), &mut console);
+        let shipped = reported(session.ship(options, console), console);
         if let Some(shipped) = &shipped
             && (shipped.restored > 0 || is_first)
         {
-            print(shipped, common.json);
+            print(shipped, is_json);
             is_first = false;
         }
         let now = shipped
@@ -140,9 +155,8 @@ pub(super) fn run(arguments: &ShipArguments, common: &Common) -> Outcome {
                 (None, _) => Outcome::Failed,
                 (Some(_), false) => Outcome::Succeeded,
                 (Some(_), true) => {
-                    let promoted = session.promote(&options, &mut console);
-                    reported(promoted, &mut console)
-                        .map_or(Outcome::Failed, |()| Outcome::Succeeded)
+                    let promoted = session.promote(options, console);
+                    reported(promoted, console).map_or(Outcome::Failed, |()| Outcome::Succeeded)
                 }
             };
         }

@@ -299,3 +299,23 @@ fn a_logical_device_may_be_an_object() {
         assert_eq!(sql(&place, &server, &refused).code, Some(1), "{refused}");
     }
 }
+
+#[test]
+fn no_key_in_a_url_is_listed_or_becomes_a_name() {
+    let place = Place::new();
+    let listed = crate::support::sql(
+        &place,
+        "EXEC sp_windlass_remote_folder 's3://user:hidden@host/bucket/'",
+    );
+    assert_eq!(listed.code, Some(1), "{}", listed.out);
+    let signed = "s3://host/bucket/x.bak?X-Amz-Signature=hidden&X-Amz-Credential=mine";
+    let made = place.run(&["backup", "app.db", "--to", signed]);
+    assert_eq!(made.code, Some(1), "{}", made.out);
+    for said in [listed, made] {
+        assert!(
+            !said.err.contains("hidden") && !said.out.contains("hidden"),
+            "{}",
+            said.err
+        );
+    }
+}

@@ -155,7 +155,7 @@ fn the_folders_of_remote_sessions_are_listed_and_taken_back() {
     succeed(
         &place,
         &format!(
-            "EXEC sp_windlass_remote_folder '{folder}'; EXEC sp_windlass_remote_folder 's3://host/bucket/nightly'"
+            "EXEC sp_windlass_remote_folder '{folder}'; EXEC sp_windlass_remote_folder 's3://host.example/bucket/nightly'"
         ),
     );
     let listed = ask(&place, "instance", "EXEC sp_windlass_remote_folder");

@@ -299,3 +299,28 @@ fn a_gap_in_the_log_of_a_sqlite_file_stops_the_copy() {
     place.succeed(&["restore", "--to", "standby/app.db"]);
     assert_eq!(sqlite_logs::last(&place, "standby/app.db"), 1);
 }
+
+#[test]
+fn a_newer_log_backup_that_is_cut_off_is_named_and_keeps_a_copy_from_being_promoted() {
+    let place = Place::new();
+    chain(&place, 2);
+    for name in ["full.bak", "1.trn", "2.trn"] {
+        move_to_media(&place, name);
+    }
+    let cut = place.path("media/2.trn");
+    let whole = std::fs::read(&cut).expect("a log backup");
+    std::fs::write(&cut, &whole[..whole.len() * 2 / 3]).expect("cut");
+    for how in ["--once", "--once", "--promote"] {
+        let round = ship(&place, &[how]);
+        assert_eq!(round.code, Some(1), "{how}: {}", round.out);
+        assert!(
+            round.err.contains("50313") && round.err.contains("2.trn"),
+            "{how}: {}",
+            round.err
+        );
+    }
+    std::fs::write(&cut, &whole).expect("whole");
+    let promotion = ship(&place, &["--promote"]);
+    assert_eq!(promotion.code, Some(0), "{}", promotion.err);
+    assert_eq!(promoted(&place), 2);
+}

@@ -107,6 +107,13 @@ struct Place<'a> {
     in_host: bool,
 }
 
+/// What a key has if it is the rest of a signed URL of S3 or Google.
+const SIGNATURES: [&str; 3] = [
+    "X-Amz-Signature=",
+    "X-Amz-Security-Token=",
+    "X-Goog-Signature=",
+];
+
 impl ObjectUrl {
     /// Reads a URL. The key is taken as it is written: `%20` is not a space.
     ///
@@ -146,6 +153,9 @@ impl ObjectUrl {
         }?;
         check_bucket(kind, &place.bucket)?;
         let key = place.key;
+        if SIGNATURES.iter().any(|name| key.contains(name)) {
+            return Err(UrlError::Signature);
+        }
         let parts = key.strip_suffix('/').unwrap_or(key);
         let is_wrong = |part| matches!(part, "" | "." | "..");
         if !key.is_empty() && parts.split('/').any(is_wrong) {

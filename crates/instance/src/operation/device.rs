@@ -232,7 +232,10 @@ fn object(session: &Session, written: &str, store: &Store) -> Result<DeviceAddre
 
 /// A name for a message. In a URL that names no object, what stands before an `@` or behind a `?` may be a key.
 pub fn shown(name: &str) -> String {
-    if let Some((before, _)) = name.split_once('?').filter(|_| name.contains("sig=")) {
+    let has_signature = ["sig=", "X-Amz-", "X-Goog-"]
+        .iter()
+        .any(|part| name.contains(part));
+    if let Some((before, _)) = name.split_once('?').filter(|_| has_signature) {
         return format!("{before}?...");
     }
     match name.split_once("://") {

@@ -1,7 +1,7 @@
 //! The backups that bring a waiting restore forward, or begin one: what log shipping applies.
 
 use windlass_base::message::table;
-use windlass_base::{Guid, Lsn};
+use windlass_base::{Guid, Lsn, Message};
 use windlass_media::{SetType, SourceKind};
 
 use super::moment::End;
@@ -68,6 +68,15 @@ impl Inventory {
         Ok(Newest {
             hindrance: self.unreadable(barred.iter().copied()).or(lacking),
             ..self.newest(&steps, Vec::new())
+        })
+    }
+
+    /// Why the newer log backups among these cannot be read, if there are such.
+    fn unreadable(&self, newer: impl IntoIterator<Item = usize>) -> Option<Message> {
+        let mut newer = newer.into_iter();
+        newer.find_map(|index| {
+            let why = self.chain[index].obstacle.as_ref()?;
+            Some(table::ship_log_unusable(self.name_of(index), why))
         })
     }
 

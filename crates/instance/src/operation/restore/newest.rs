@@ -460,15 +460,6 @@ impl Inventory {
         }
     }
 
-    /// Why the newer log backups among these cannot be read, if there are such.
-    pub(super) fn unreadable(&self, newer: impl IntoIterator<Item = usize>) -> Option<Message> {
-        let mut newer = newer.into_iter();
-        newer.find_map(|index| {
-            let why = self.chain[index].obstacle.as_ref()?;
-            Some(table::ship_log_unusable(self.name_of(index), why))
-        })
-    }
-
     /// Reports which sets are used and which are left out.
     pub(super) fn reported(
         &self,
