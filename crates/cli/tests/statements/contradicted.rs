@@ -139,3 +139,49 @@ fn a_backup_says_that_an_earlier_one_is_dated_later_and_continues_its_lsns() {
         assert_eq!(last.last_lsn.vlf >= 4_000_000_000, is_sqlite, "{create}");
     }
 }
+
+#[test]
+fn of_two_states_of_one_second_before_and_behind_a_restore_none_is_chosen() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("media")).expect("a folder");
+    // Until both are of one second; as a rule they are at once.
+    for round in 0..20 {
+        let name = |what: &str| format!("D:\\media\\{what}{round}.bak");
+        let made = format!("S{round}");
+        succeed(
+            &place,
+            &format!(
+                "CREATE DATABASE {made} ON (NAME = a, FILENAME = 'D:\\{made}.mdf') LOG ON (NAME = l, FILENAME = 'D:\\{made}.ldf')
+                 BACKUP DATABASE {made} TO DISK = '{}'
+                 BACKUP DATABASE {made} TO DISK = '{}' WITH COPY_ONLY
+                 RESTORE DATABASE {made} FROM DISK = '{}' WITH REPLACE
+                 BACKUP DATABASE {made} TO DISK = '{}'",
+                name("1"),
+                name("2"),
+                name("1"),
+                name("3")
+            ),
+        );
+        let media = ["2", "3"].map(|what| place.text(&format!("media/{what}{round}.bak")));
+        let run = place.run(&["restore", &media[0], &media[1], "--to", "r.db", "--replace"]);
+        if run.code == Some(0) {
+            continue;
+        }
+        assert!(run.err.contains("50315"), "{}", run.err);
+        let expire = [
+            "expire",
+            "media",
+            "--last",
+            "1",
+            "--database",
+            &made,
+            "--delete",
+        ];
+        let _other_rounds = place.run(&expire);
+        for medium in &media {
+            assert!(std::path::Path::new(medium).exists(), "{medium}");
+        }
+        return;
+    }
+    panic!("no two backups were of one second");
+}
