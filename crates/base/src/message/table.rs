@@ -514,7 +514,6 @@ messages! {
     50312, 10, end_not_believed(set, next), "The clock was ahead at the end of {set}: {next} goes on behind it and ended earlier. Its end is not believed, only the times of commits.";
     50313, 16, ship_log_unusable(set, why), "{set} would bring the copy further, but {why}. If it is still being copied, the next round takes it; otherwise bring an intact copy of it. (windlass restore --to FILE recovers the copy as it is.)";
     50314, 17, no_thread(error), "{error}. The system lets this user, service or container have no more threads (ulimit -u, TasksMax, pids.max): raise that limit, or end other programs.";
-    50315, 16, histories_tied(one, other), "Nothing was restored: {one} and {other} are of the same second, and the database was restored to an earlier state between them, so which state is the newest cannot be told. Choose a set with --set N, or name only the media of the wanted one.";
     50320, 10, log_names_changes(database, kilobytes), "The log of '{database}' names what has changed since the full backup: {kilobytes} KB are read.";
     50330, 16, sql_server_full_only(database), "Database '{database}' is one of SQL Server, and offline: nothing changes it here, so that there is nothing to make a differential or log backup of. Make a full backup.";
     50331, 16, sql_server_option_refused(option, database), "{option} has no meaning for '{database}', whose files are SQL Server's.";

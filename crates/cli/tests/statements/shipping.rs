@@ -171,8 +171,6 @@ fn a_copy_does_not_follow_a_history_that_the_database_has_left() {
             "--once",
         ],
     );
-    // Dates have seconds.
-    std::thread::sleep(std::time::Duration::from_millis(1100));
     succeed(
         &place,
         "RESTORE DATABASE Shop FROM DISK = 'D:\\media\\full.bak' WITH REPLACE, NORECOVERY

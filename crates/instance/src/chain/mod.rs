@@ -47,7 +47,7 @@ use windlass_base::{Guid, Lsn};
 use windlass_media::SetType;
 
 pub(crate) use set::is_empty;
-pub use set::{ChainSet, Obstacle, Times, is_newer, is_tie, rivals};
+pub use set::{ChainSet, Obstacle, Times, is_newer, rivals};
 
 /// Why a set cannot be restored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -236,8 +236,7 @@ pub(crate) fn is_empty(set: &SetConfiguration) -> bool {
 }
 
 /// Whether `one` has the newer state by its log, or by what was known when it was made, and `other` by its date: a
-/// clock was set back, or the files of the database were put back from a copy; or neither tells. Then neither can take the
-/// other's place.
+/// clock was set back, or the files of the database were put back from a copy. Then neither can take the other's place.
 pub(super) fn is_rival(one: &ChainSet, other: &ChainSet) -> bool {
     let of = |set: &ChainSet| (set.family_guid, set.fork);
     let media_set = |set: &ChainSet| set.place.map(|(media_set, _)| media_set);
@@ -248,21 +247,9 @@ pub(super) fn is_rival(one: &ChainSet, other: &ChainSet) -> bool {
     let by_knowledge = one.family_guid == other.family_guid
         && (other.times.zip(one.contradicted_until))
             .is_some_and(|(times, until)| times.finished <= until);
-    let is_contradicted = (by_log || by_knowledge) && is_newer(other, one);
-    (is_contradicted || is_tie(one, other))
+    (by_log || by_knowledge)
         && (media_set(one).is_none() || media_set(one) != media_set(other))
-}
-
-/// Whether two states of one database were saved in the same second, one before and one behind a restore to an earlier state:
-/// neither dates nor LSNs tell which is which.
-pub fn is_tie(one: &ChainSet, other: &ChainSet) -> bool {
-    let is_same_time = one
-        .times
-        .zip(other.times)
-        .is_some_and(|(one, other)| one.started <= other.finished && other.started <= one.finished);
-    // What is based on the other is behind it.
-    let is_based = one.is_base_of(other) || other.is_base_of(one);
-    is_same_time && !is_based && one.family_guid == other.family_guid && one.fork != other.fork
+        && is_newer(other, one)
 }
 
 /// The sets among `others` that may be newer than `newest`, which is the newest by its date.

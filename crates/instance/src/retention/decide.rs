@@ -159,7 +159,7 @@ pub fn decide(
 const FUTURE: &str = "dated in the future: the clock was wrong then, or is now";
 
 /// The reason to keep what the newest by its date may not replace.
-const RIVAL: &str = "newer by its LSN than the newest by date, or of the same second: the clock or the database's files were set back";
+const RIVAL: &str = "newer by its LSN than the newest by date: the clock was set back, or the database's files were";
 
 /// The reason to keep an orphan.
 const NEWER: &str = "newer than anything that can be restored from these media";

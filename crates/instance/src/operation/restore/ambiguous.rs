@@ -7,7 +7,7 @@ use windlass_catalog::provenance::databases;
 
 use super::newest::Inventory;
 use crate::Failure;
-use crate::chain::{is_tie, rivals};
+use crate::chain::rivals;
 use crate::provenance::of_set;
 use crate::retention::Now;
 
@@ -39,11 +39,7 @@ impl Inventory {
             return Ok(());
         };
         let (one, other) = (self.name_of(rival), self.name_of(newest));
-        Err(match is_tie(&self.chain[rival], &self.chain[newest]) {
-            true => table::histories_tied(one, other),
-            false => table::order_contradicted(one, other),
-        }
-        .into())
+        Err(table::order_contradicted(one, other).into())
     }
 
     /// Several databases can have one name: the newest state of one must not pass for that of another. A full backup
