@@ -1,7 +1,7 @@
 # Two commands do everything: `make demo` runs the main job, `make test` proves it.
 # They need a Rust toolchain (1.89 or newer), a C and a C++ compiler, and the package registries; the
-# tests also Chromium and the drivers of SQL Server for Python, Node.js, Java, Go and Rust, which `make test` installs with
-# apt-get and those languages' package managers when they are absent.
+# tests also Chromium, the drivers of SQL Server for Python, Node.js, Java, Go and Rust, object stores, and Rust's libraries for
+# macOS and Windows, which `make test` installs with apt-get, those languages' package managers and rustup when they are absent.
 
 CARGO ?= cargo
 

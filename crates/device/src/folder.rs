@@ -1,6 +1,7 @@
 //! Folders of devices: those of files, and what a store has below a URL.
 
 use std::fmt;
+use std::fs::FileType;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,19 @@ pub struct DeviceFolder(Place);
 enum Place {
     Disk(PathBuf),
     Objects(Box<ObjectAddress>),
+}
+
+/// What a folder has of one type, in the order of the names; links are not followed.
+fn paths(folder: &Path, is_wanted: fn(&FileType) -> bool) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if is_wanted(&entry.file_type()?) {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    Ok(paths)
 }
 
 impl DeviceFolder {
@@ -58,15 +72,8 @@ impl DeviceFolder {
         let mut devices = Vec::new();
         match &self.0 {
             Place::Disk(folder) => {
-                let mut paths = Vec::new();
-                for entry in std::fs::read_dir(folder)? {
-                    let entry = entry?;
-                    if entry.file_type()?.is_file() {
-                        paths.push(entry.path());
-                    }
-                }
-                paths.sort();
-                devices.extend(paths.into_iter().map(DeviceAddress::disk));
+                let files = paths(folder, FileType::is_file)?;
+                devices.extend(files.into_iter().map(DeviceAddress::disk));
             }
             Place::Objects(folder) => folder.walk(&mut |found| {
                 devices.push(DeviceAddress::of_object(folder.listed(&found)));
@@ -84,18 +91,12 @@ impl DeviceFolder {
         let Place::Disk(folder) = &self.0 else {
             return Ok(Vec::new());
         };
-        let mut links = Vec::new();
-        for entry in std::fs::read_dir(folder)? {
-            let entry = entry?;
-            let leads_here = |real: PathBuf| real.parent() == folder.canonicalize().ok().as_deref();
-            if entry.file_type()?.is_symlink()
-                && !entry.path().canonicalize().is_ok_and(leads_here)
-                && !entry.path().is_dir()
-            {
-                links.push(entry.path());
-            }
-        }
-        links.sort();
+        let mut links = paths(folder, FileType::is_symlink)?;
+        let own = folder.canonicalize().ok();
+        links.retain(|link| {
+            let leads_here = |real: PathBuf| real.parent() == own.as_deref();
+            !link.canonicalize().is_ok_and(leads_here) && !link.is_dir()
+        });
         Ok(links)
     }
 

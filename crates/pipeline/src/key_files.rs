@@ -1,7 +1,7 @@
 //! The key files next to the media, in which the keys of encrypted sets are wrapped for later recipients.
 //!
 //! A key file is named after the family's file or object, with `.keys` appended. All key files of a media set are
-//! identical, so any one suffices. They are read when a set that is encrypted is looked at: of media in a store that
+//! written alike, so any one suffices; of those that differ, each is tried. They are read when a set that is encrypted is looked at: of media in a store that
 //! is a request for each.
 
 use std::io;

@@ -99,7 +99,7 @@ enum NewKeyFile<'a> {
         beside: PathBuf,
         medium: &'a Path,
     },
-    /// The store has not let anybody else replace it, when it is written.
+    /// The store refuses it if another than `earlier` has the name by then.
     Object {
         address: Box<SideAddress>,
         earlier: Option<SideObject>,

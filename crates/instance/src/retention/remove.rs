@@ -19,9 +19,9 @@ pub fn delete(media: &FoundMedia) -> io::Result<Vec<DeviceAddress>> {
     for file in &media.files {
         let now = MediaSet::open_any(std::slice::from_ref(&file.device));
         let now = now.map_err(io::Error::other)?;
-        let same_sets = now.sets().len() == media.sets.len()
-            && now
-                .sets()
+        let sets = now.sets();
+        let same_sets = sets.len() == media.sets.len()
+            && sets
                 .iter()
                 .zip(&media.sets)
                 .all(|(now, then)| now.configuration.set_guid == then.chain.set_guid);
@@ -32,7 +32,6 @@ pub fn delete(media: &FoundMedia) -> io::Result<Vec<DeviceAddress>> {
             )));
         }
         file.device.remove()?;
-        let sets = now.sets();
         if sets.iter().any(|set| set.configuration.is_encrypted())
             && let Err(error) = remove_key_file(&file.device)
         {
