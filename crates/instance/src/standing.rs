@@ -7,7 +7,7 @@ use windlass_base::Moment;
 use windlass_catalog::provenance::{databases, distinct_names};
 use windlass_catalog::{DatabaseRecord, KnownDamage, PastBackup, Provenance};
 
-use crate::chain::{ChainSet, Chains, Obstacle, is_newer, rivals};
+use crate::chain::{ChainSet, Chains, Obstacle, is_newer, rivals, settle_dates};
 use crate::damage::place as path_of;
 use crate::presence::{Looker, Presence};
 use crate::provenance::of_record;
@@ -129,10 +129,7 @@ pub fn standings<'a>(
     mut looker: Option<&mut Looker>,
     at: Now,
 ) -> Vec<Standing<'a>> {
-    let known: Vec<(&PastBackup, ChainSet)> = past
-        .iter()
-        .filter_map(|backup| Some((backup, ChainSet::of_past(backup)?)))
-        .collect();
+    let known = sets_of(past);
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, (backup, _)) in known.iter().enumerate() {
         let key = backup.database.to_lowercase();
@@ -196,6 +193,16 @@ pub fn standings<'a>(
         });
     }
     standings
+}
+
+/// The backups of whole databases, as sets of their chains.
+fn sets_of(past: &[PastBackup]) -> Vec<(&PastBackup, ChainSet)> {
+    let known = past
+        .iter()
+        .filter_map(|backup| Some((backup, ChainSet::of_past(backup)?)));
+    let (backups, mut sets): (Vec<&PastBackup>, Vec<ChainSet>) = known.unzip();
+    settle_dates(&mut sets);
+    backups.into_iter().zip(sets).collect()
 }
 
 fn state_of(now: &[ChainSet], group: &[usize]) -> Vec<usize> {

@@ -396,6 +396,40 @@ pub fn repair(family: &mut [u8]) {
     crate::fuzzing::repair(family);
 }
 
+/// Binds all sets of `family` to its header and their starts again, and corrects the checksums.
+pub fn rebind(family: &mut [u8]) {
+    repair(family);
+    let bindings: Vec<[Vec<u8>; 2]> = match FamilyReader::open(&&*family) {
+        Ok((reader, header)) => {
+            let sets = reader.list().sets.into_iter();
+            sets.filter_map(|set| {
+                let old = reader.configuration(&set).ok()?.binding;
+                Some([old, reader.binding(&header, &set).ok()?])
+            })
+            .collect()
+        }
+        Err(_) => Vec::new(),
+    };
+    for [old, new] in bindings {
+        replace(family, &old, &new);
+    }
+    repair(family);
+}
+
+/// Replaces bytes by others, as many, wherever they are.
+pub fn replace(family: &mut [u8], old: &[u8], new: &[u8]) {
+    let mut start = 0;
+    while let Some(part) = family
+        .get_mut(start..start + old.len())
+        .filter(|_| !old.is_empty())
+    {
+        if part == old {
+            part.copy_from_slice(new);
+        }
+        start += 1;
+    }
+}
+
 /// A family of about `bytes` bytes whose filemarks say that a set starts in each of its blocks.
 /// Each set claims 4 MB of configuration, so they overlap. Only one filemark in fifty exists, which
 /// is enough to find all others.

@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 use windlass_media::craft::{self, Medium, Set};
 
+use crate::log_backups::{chain, insert};
 use crate::sqlbackup;
 use crate::support::{Place, succeed};
 
@@ -138,4 +139,102 @@ fn a_backup_says_that_an_earlier_one_is_dated_later_and_continues_its_lsns() {
         let is_sqlite = create.ends_with("ATTACH");
         assert_eq!(last.last_lsn.vlf >= 4_000_000_000, is_sqlite, "{create}");
     }
+}
+
+/// Moves the date of the only set of a medium by hours, as if the clock had been wrong: of a page engine database, also
+/// the one in its description.
+fn redate(place: &Place, name: &str, hours: i64) {
+    let mut medium = std::fs::read(place.path(name)).expect("the medium");
+    let set = craft::sets(&medium).remove(0);
+    let by_ms = hours * 3_600_000;
+    let other = |at: windlass_base::Moment| at.plus_minutes((hours * 60) as i32).to_stored();
+    let mut changes: Vec<(Vec<u8>, Vec<u8>)> = [set.started, set.finished]
+        .into_iter()
+        .flatten()
+        .map(|at| (at.to_stored().to_vec(), other(at).to_vec()))
+        .collect();
+    if let Ok(described) = windlass_source::engine::describe(&set.source_description) {
+        let ended_ms = described.ended_ms();
+        let other = ended_ms.saturating_add_signed(by_ms);
+        changes.push((
+            ended_ms.to_le_bytes().to_vec(),
+            other.to_le_bytes().to_vec(),
+        ));
+    }
+    changes.dedup();
+    for (old, new) in changes {
+        craft::replace(&mut medium, &old, &new);
+    }
+    craft::rebind(&mut medium);
+    assert_ne!(craft::sets(&medium)[0].finished, set.finished);
+    std::fs::write(place.path(name), medium).expect("the medium");
+}
+
+#[test]
+fn one_log_backup_with_the_clock_ahead_keeps_no_one_from_restoring_what_is_behind_it() {
+    let place = Place::new();
+    chain(&place, 4);
+    std::fs::create_dir_all(place.path("media")).expect("a folder");
+    for file in ["full.bak", "1.trn", "2.trn", "3.trn", "4.trn"] {
+        let to = place.path(&format!("media/{file}"));
+        std::fs::rename(place.path(file), to).expect("moved");
+    }
+    redate(&place, "media/2.trn", 5);
+    let held = |name: &str| std::fs::rename(place.path(&format!("media/{name}")), place.path(name));
+    let back = |name: &str| std::fs::rename(place.path(name), place.path(&format!("media/{name}")));
+    let restore = |options: &[&str]| {
+        let always = ["restore", "media", "--to", "x.db", "--replace"];
+        place.run(&[&always, options].concat())
+    };
+    let run = restore(&["--latest"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let ship = ["ship", "media", "--to", "standby.db", "--once"];
+    let run = place.run(&ship);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.out.starts_with("5 backup set(s)"), "{}", run.out);
+    // As long as it is the last one, nobody can tell whether it is the newest; its LSNs can be told.
+    held("3.trn").and(held("4.trn")).expect("moved");
+    let run = restore(&["--latest"]);
+    assert!(run.err.contains("50066"), "{}{}", run.out, run.err);
+    let lsn = set_of(&place, "media/1.trn").last_lsn;
+    let run = restore(&["--at", &format!("lsn:{lsn}")]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    back("3.trn").and(back("4.trn")).expect("moved");
+}
+
+/// Commits and two backups of one second, with a restore to before the commits in between.
+#[test]
+fn of_two_states_of_one_second_the_one_behind_the_restore_is_the_newer() {
+    let place = Place::new();
+    chain(&place, 0);
+    std::fs::create_dir_all(place.path("media")).expect("a folder");
+    // Until both are of one second; as a rule they are at once.
+    for round in 0..20 {
+        // What is undone is longer than what comes after it.
+        (1..=3).for_each(|row| insert(&place, row));
+        succeed(
+            &place,
+            "BACKUP DATABASE Shop TO DISK = 'D:\\media\\undone.bak' WITH FORMAT
+             RESTORE DATABASE Shop FROM DISK = 'D:\\full.bak' WITH REPLACE
+             BACKUP DATABASE Shop TO DISK = 'D:\\media\\good.bak' WITH FORMAT",
+        );
+        let [undone, good] =
+            ["undone", "good"].map(|name| set_of(&place, &format!("media/{name}.bak")));
+        if undone.finished == good.started && undone.last_lsn > good.last_lsn {
+            break;
+        }
+        assert!(round < 19, "no two backups were of one second");
+    }
+    let dry_run = ["restore", "media", "--to", "r.db", "--dry-run", "--tsql"];
+    let run = place.succeed(&dry_run);
+    assert!(run.out.contains("good.bak"), "{}", run.out);
+    let run = place.run(&["expire", "media", "--last", "1", "--delete"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(place.path("media/good.bak").exists());
+    assert!(
+        !place.path("media/undone.bak").exists(),
+        "{}{}",
+        run.out,
+        run.err
+    );
 }

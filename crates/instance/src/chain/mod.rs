@@ -22,6 +22,8 @@
 //!    of one of SQL Server on a copy of that backup, because copies have GUIDs of their own.
 //!    A log backup continues any state of its family and recovery fork whose end lies within its log: where the
 //!    checksums of the log before are known, one with the same; otherwise one of its own machine and file, if there is one.
+//!    If it continues one for sure, another log backup that ends within it is of another history, and so is a state
+//!    that ended before that one.
 //! 2. A set is restorable if it has no obstacle of its own and the set it is based on is restorable.
 //! 3. The newer of two states is the one whose backup began after the other had finished; if they
 //!    overlapped, the one with the higher LSN. Time comes first because the log of a database that was
@@ -31,12 +33,18 @@
 //!    precedence over the date. The state of a log backup of a SQLite file is that of its last LSN, whenever and
 //!    behind whatever it was written: it ends before a gap, and a full backup made behind the gap is newer. An empty
 //!    database is older than any that holds something: it has lost its content, or never had any. A page-engine
-//!    database begins a new recovery fork with each restore, and within one its LSNs only grow. A backup that is dated before an earlier
+//!    database begins a new recovery fork with each restore, and within one its LSNs only grow; of two forks in one second
+//!    the milliseconds in their descriptions, or the order of the history, tell which is the newer. What a log backup
+//!    continues and what a differential is based on is older than it: where its date says otherwise, the clock was ahead,
+//!    and the date does not count ([`settle_dates`]). A backup that is dated before an earlier
 //!    one of its database says so, if the history knew that one. Where these contradict the dates
 //!    ([`rivals`]), nobody knows which state is the newer, so no restore chooses one, and retention keeps both.
 //!
 //! If there are several copies of one set, any that can be restored is used.
 
+mod order;
+#[cfg(test)]
+mod order_tests;
 mod set;
 #[cfg(test)]
 mod tests;
@@ -46,8 +54,9 @@ use std::collections::BTreeMap;
 use windlass_base::{Guid, Lsn};
 use windlass_media::SetType;
 
+pub use order::{is_newer, rivals, settle_dates};
 pub(crate) use set::is_empty;
-pub use set::{ChainSet, Obstacle, Times, is_newer, rivals};
+pub use set::{ChainSet, Obstacle, Times};
 
 /// Why a set cannot be restored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -212,37 +221,36 @@ impl<'a> Chains<'a> {
     /// different logs at the same LSNs: clones of a machine, or files that were put back from an earlier moment.
     fn continued(&self, log: usize, states: Vec<usize>) -> Vec<usize> {
         let log = &self.sets[log];
-        let is_equal = |one: Option<u64>, other: Option<u64>| Some(one? == other?);
-        // At both ends of the log, the checksum of the block before is known.
-        let at_first = |state: &ChainSet| match state.last_lsn == log.first_lsn {
-            true => is_equal(state.ending, log.previous),
-            false => None,
-        };
-        let at_last = |state: &ChainSet| match state.last_lsn == log.last_lsn {
-            true => is_equal(state.ending, log.ending),
-            false => None,
-        };
         let mut own = Vec::new();
         let mut others = Vec::new();
+        // The state that the log begins at for sure, and the other states that it can continue.
+        let mut beginning = None;
         for index in states {
             let state = &self.sets[index];
-            let found = [at_first(state), at_last(state)];
+            let found = log.seen_of(state);
             if found.contains(&Some(false)) {
                 continue;
             }
+            if found[0] == Some(true) && self.verdicts[index].is_ok() {
+                beginning = Some(state);
+            }
             let is_seen = found.contains(&Some(true));
             let is_next = state.kind != SetType::Log || state.last_lsn == log.first_lsn;
-            let is_own = state.lineage == log.lineage || state.lineage == 0 || log.lineage == 0;
-            match is_own || is_seen {
-                true => own.push(index),
+            match state.is_of_one_lineage(log) || is_seen {
+                true => own.push((index, is_seen)),
                 false if is_next => others.push(index),
                 false => {}
             }
         }
-        match own.is_empty() {
-            true => others,
-            false => own,
+        if own.is_empty() {
+            return others;
         }
+        if let Some(beginning) = beginning {
+            own.retain(|(index, is_seen)| {
+                *is_seen || self.sets[*index].can_be_between(beginning, log)
+            });
+        }
+        own.into_iter().map(|(index, _)| index).collect()
     }
 
     /// The one furthest in the log; of several there, the first.

@@ -78,6 +78,10 @@ pub struct ChainSet {
     /// The LSN of its state.
     pub last_lsn: Lsn,
     pub times: Option<Times>,
+    /// When its state ended, in milliseconds since 1970, UTC, if a set of the page engine says so.
+    pub ended_ms: Option<u64>,
+    /// Its number in the history, where that is known: what finished later has a greater one.
+    pub recorded: Option<i64>,
     /// The end of an earlier backup whose date is later than its own, in seconds since 1970, UTC: a clock was wrong.
     pub contradicted_until: Option<i64>,
     /// The media set that contains it, and its position there.
@@ -127,6 +131,8 @@ impl ChainSet {
             first_lsn: set.first_lsn,
             last_lsn: set.last_lsn,
             times: Times::of(set.started, set.finished, i32::from(set.time_zone)),
+            ended_ms: (described.as_ref().map(BackupDescription::ended_ms)).filter(|ms| *ms > 0),
+            recorded: None,
             contradicted_until: (set.contradicted_until)
                 .and_then(|until| i64::try_from(until.get()).ok()),
             place: None,
@@ -178,6 +184,8 @@ impl ChainSet {
             first_lsn: past.first_lsn.unwrap_or(Lsn::ZERO),
             last_lsn: past.last_lsn.unwrap_or(Lsn::ZERO),
             times,
+            ended_ms: None,
+            recorded: Some(past.id),
             contradicted_until: None,
             place: past
                 .media_set_guid
@@ -187,27 +195,35 @@ impl ChainSet {
         })
     }
 
-    /// The times, corrected by the LSN: that of a `SQLite` file contains the clock's seconds and never
-    /// goes back, even if the clock does. LSNs of the page engine are far smaller and change nothing.
-    fn reckoned(&self) -> Option<Times> {
-        let times = self.times?;
-        let at_least = i64::from(self.last_lsn.vlf);
-        if self.is_log_of_file() {
-            return Some(Times {
-                started: at_least,
-                finished: at_least,
-            });
-        }
-        Some(Times {
-            started: times.started.max(at_least),
-            finished: times.finished.max(at_least),
-        })
-    }
-
     /// Whether it is a log backup of a `SQLite` file. Its LSNs are times, and the last one is that of its state: before a
     /// gap, that can be long before the backup was made.
-    fn is_log_of_file(&self) -> bool {
+    pub(super) fn is_log_of_file(&self) -> bool {
         self.kind == SetType::Log && self.fork == self.family_guid && self.fork != Guid::NIL
+    }
+
+    /// Whether both can be of one database on one machine.
+    pub(crate) fn is_of_one_lineage(&self, other: &Self) -> bool {
+        self.lineage == other.lineage || self.lineage == 0 || other.lineage == 0
+    }
+
+    /// Of a log backup: whether it has the same log as a state at its first LSN, and at its last one; `None` where nothing
+    /// says so. At both, the checksum of the block before is known.
+    pub(super) fn seen_of(&self, state: &Self) -> [Option<bool>; 2] {
+        let is_equal = |one: Option<u64>, other: Option<u64>| Some(one? == other?);
+        let first =
+            (state.last_lsn == self.first_lsn).then(|| is_equal(state.ending, self.previous));
+        let last = (state.last_lsn == self.last_lsn).then(|| is_equal(state.ending, self.ending));
+        [first.flatten(), last.flatten()]
+    }
+
+    /// Whether it can have been made while `log` was, which begins where `before` ends: log backups follow one another.
+    pub(super) fn can_be_between(&self, before: &Self, log: &Self) -> bool {
+        let is_after = |one: Option<u64>, other: Option<u64>| {
+            one.zip(other).is_none_or(|(one, other)| one >= other)
+        };
+        self.kind != SetType::Log
+            && is_after(self.ended_ms, before.ended_ms)
+            && is_after(log.ended_ms, self.ended_ms)
     }
 
     /// The GUID by which differentials name it as their base. Copies of sets of SQL Server name originals.
@@ -233,57 +249,4 @@ impl ChainSet {
 pub(crate) fn is_empty(set: &SetConfiguration) -> bool {
     let is_of_data = set.set_type != SetType::Log;
     is_of_data && !set.files.is_empty() && set.files.iter().all(|file| file.size_bytes == 0)
-}
-
-/// Whether `one` has the newer state by its log, or by what was known when it was made, and `other` by its date: a
-/// clock was set back, or the files of the database were put back from a copy. Then neither can take the other's place.
-pub(super) fn is_rival(one: &ChainSet, other: &ChainSet) -> bool {
-    let of = |set: &ChainSet| (set.family_guid, set.fork);
-    let media_set = |set: &ChainSet| set.place.map(|(media_set, _)| media_set);
-    // The LSNs of a SQLite file are times themselves.
-    let by_log =
-        of(one) == of(other) && one.fork != one.family_guid && one.last_lsn > other.last_lsn;
-    // A backup whose date is from then on was not made before it for sure.
-    let by_knowledge = one.family_guid == other.family_guid
-        && (other.times.zip(one.contradicted_until))
-            .is_some_and(|(times, until)| times.finished <= until);
-    (by_log || by_knowledge)
-        && (media_set(one).is_none() || media_set(one) != media_set(other))
-        && is_newer(other, one)
-}
-
-/// The sets among `others` that may be newer than `newest`, which is the newest by its date.
-pub fn rivals<'a>(
-    sets: &'a [ChainSet],
-    newest: usize,
-    others: &'a [usize],
-) -> impl Iterator<Item = usize> + 'a {
-    let others = others.iter().copied();
-    others.filter(move |other| is_rival(&sets[*other], &sets[newest]))
-}
-
-/// Whether the state of `one` is newer than that of `other`.
-pub fn is_newer(one: &ChainSet, other: &ChainSet) -> bool {
-    if one.is_empty != other.is_empty {
-        return other.is_empty;
-    }
-    // Media are only appended to, so position beats the clock.
-    if let (Some((media_set, position)), Some((other_media_set, other_position))) =
-        (one.place, other.place)
-        && !(one.is_log_of_file() || other.is_log_of_file())
-        && media_set == other_media_set
-        && position != other_position
-    {
-        return position > other_position;
-    }
-    if let (Some(one), Some(other)) = (one.reckoned(), other.reckoned()) {
-        if one.started > other.finished {
-            return true;
-        }
-        if other.started > one.finished {
-            return false;
-        }
-    }
-    let finished = |set: &ChainSet| set.times.map(|times| (times.finished, times.started));
-    (one.last_lsn, finished(one)) > (other.last_lsn, finished(other))
 }

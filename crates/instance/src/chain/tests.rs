@@ -5,15 +5,15 @@ use windlass_base::{Guid, Lsn};
 use windlass_catalog::PastBackup;
 use windlass_media::{SetConfiguration, SetType};
 
-use super::set::is_rival;
+use super::order::is_rival;
 use super::{ChainSet, Chains, LeftOut, Obstacle, Times, Why, is_newer};
 use crate::presence::tests::Place;
 
-fn guid(number: u8) -> Guid {
+pub(super) fn guid(number: u8) -> Guid {
     Guid::from_stored([number; 16])
 }
 
-fn lsn(block: u32) -> Lsn {
+pub(super) fn lsn(block: u32) -> Lsn {
     Lsn {
         vlf: 1,
         block,
@@ -22,7 +22,7 @@ fn lsn(block: u32) -> Lsn {
 }
 
 /// A set that was made at `time`, with the same position in the log.
-fn set(kind: SetType, number: u8, time: u32, base: Option<u8>) -> ChainSet {
+pub(super) fn set(kind: SetType, number: u8, time: u32, base: Option<u8>) -> ChainSet {
     ChainSet {
         set_guid: guid(number),
         original_guid: None,
@@ -40,6 +40,8 @@ fn set(kind: SetType, number: u8, time: u32, base: Option<u8>) -> ChainSet {
         lineage: 0,
         previous: None,
         ending: None,
+        ended_ms: None,
+        recorded: None,
         contradicted_until: None,
         place: None,
         is_empty: false,
@@ -47,7 +49,7 @@ fn set(kind: SetType, number: u8, time: u32, base: Option<u8>) -> ChainSet {
     }
 }
 
-fn log(number: u8, from: u32, to: u32) -> ChainSet {
+pub(super) fn log(number: u8, from: u32, to: u32) -> ChainSet {
     ChainSet {
         first_lsn: lsn(from),
         ..set(SetType::Log, number, to, None)

@@ -279,7 +279,11 @@ fn by_policy(found: &Found<'_>, own: &[usize], policy: &Policy, now: Now) -> Vec
             points.push((finished, *index));
         }
     }
-    let place = |index: usize| (found.sets[index].last_lsn, found.places[index]);
+    // Within a second, the LSNs of two recovery forks tell nothing.
+    let place = |index: usize| {
+        let set = &found.sets[index];
+        (set.ended_ms, set.last_lsn, found.places[index])
+    };
     // No empty one takes the place of one that holds something.
     points.sort_by_key(|(finished, index)| {
         let set = &found.sets[*index];

@@ -11,7 +11,7 @@ use windlass_media::MediaError;
 use windlass_pipeline::Error as PipelineError;
 
 use super::{FoundFile, FoundMedia, FoundSet};
-use crate::chain::ChainSet;
+use crate::chain::{ChainSet, settle_dates};
 use crate::headers::{HeaderCache, Headers};
 use crate::names::is_own_side_file;
 use crate::operation::Reach;
@@ -44,7 +44,9 @@ pub fn chain_sets(media: &[FoundMedia]) -> (Vec<Place>, Vec<ChainSet>) {
             ((number, place), chain)
         })
     });
-    places.unzip()
+    let (places, mut sets): (Vec<Place>, Vec<ChainSet>) = places.unzip();
+    settle_dates(&mut sets);
+    (places, sets)
 }
 
 /// A file that is not Windlass media.

@@ -79,11 +79,10 @@ impl Inventory {
     /// Whether the log of one set continues that of another, of the same database.
     fn goes_on(&self, log: usize, next: usize) -> bool {
         let (log, next) = (&self.chain[log], &self.chain[next]);
-        let is_own = log.lineage == next.lineage || log.lineage == 0 || next.lineage == 0;
         let is_behind = next.first_lsn <= log.last_lsn && log.last_lsn <= next.last_lsn;
         let is_joined = match (log.ending, next.previous) {
             (Some(ending), Some(previous)) if log.last_lsn == next.first_lsn => ending == previous,
-            _ => is_own,
+            _ => log.is_of_one_lineage(next),
         };
         (log.family_guid, log.fork) == (next.family_guid, next.fork) && is_behind && is_joined
     }

@@ -146,9 +146,10 @@ impl Inventory {
 
     /// The sets, of which those that ended at `until_ms` or later cannot be used, and why.
     fn ended_until(&self, until_ms: u64, why: &str) -> Vec<ChainSet> {
-        let sets = self.chain.iter().zip(&self.found);
-        let held = sets.map(|(set, found)| {
-            let is_held = End::of(&found.set).is_some_and(|end| end.unix_ms >= until_ms);
+        let ends = self.found.iter().map(|found| End::of(&found.set)).collect();
+        let (ends, _) = self.believed(ends);
+        let held = self.chain.iter().zip(ends).map(|(set, end)| {
+            let is_held = end.is_some_and(|end| end.unix_ms >= until_ms);
             let held = is_held.then(|| Obstacle::Media(why.to_owned()));
             ChainSet {
                 obstacle: set.obstacle.clone().or(held),
@@ -174,6 +175,8 @@ impl Inventory {
             lineage: 0,
             previous: None,
             ending: None,
+            ended_ms: None,
+            recorded: None,
             contradicted_until: None,
             place: None,
             is_empty: false,

@@ -21,6 +21,7 @@
 //!
 //! One flow serves both kinds of databases: a SQLite file is a set with one file.
 
+mod aim;
 mod ambiguous;
 mod believed;
 mod checks;
@@ -70,9 +71,10 @@ use crate::message_of::loss_messages;
 use crate::names::absolute;
 use crate::sessions::InUse;
 use crate::{Completed, Failure, Session, Sink};
+pub use aim::Aim;
 pub use continuing::Reached;
 pub(super) use moment::ended_ms;
-pub use newest::{Aim, Newest, NewestRequest, Step};
+pub use newest::{Newest, NewestRequest, Step};
 use options::settle;
 pub use options::{FollowedRestore, RestoreKind, RestoreOptions};
 pub use parts::RestorePart;

@@ -13,10 +13,10 @@ use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::MediaSet;
 use windlass_source::engine::{StopAt, describe};
 
-use super::continuing::Reached;
+use super::aim::Aim;
 use super::folder::{Unfolded, unfolded};
 use super::{Sequence, copies};
-use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer};
+use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer, settle_dates};
 use crate::headers::{HeaderCache, Trouble};
 use crate::operation::history::{self, physical_name};
 use crate::operation::media::MediaOptions;
@@ -44,21 +44,6 @@ pub struct NewestRequest<'a> {
     /// Whether a differential will follow: then only the full backup is restored.
     pub leaves_open: bool,
     pub aim: Aim,
-}
-
-/// The state to which backups are to lead.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Aim {
-    /// The newest that they hold.
-    Newest,
-    /// That at a point of the log.
-    At(StopAt),
-    /// The newest that ended before or at this time (milliseconds since 1970, UTC), to be rolled on from there.
-    Before(u64),
-    /// Any that they hold: a moment of the log, or the end of a set. Its number chooses one.
-    Any(u64),
-    /// The newest that ended before this time (milliseconds since 1970, UTC), from where a waiting restore stands.
-    Onward(Option<Reached>, u64),
 }
 
 #[derive(Debug, Clone)]
@@ -210,6 +195,7 @@ impl Inventory {
             let devices = group.into_iter().map(copies::Named::into_device).collect();
             inventory.add(media_set, opened, devices);
         }
+        settle_dates(&mut inventory.chain);
         Ok(inventory)
     }
 
@@ -360,7 +346,9 @@ impl Inventory {
         let is_meant = |index: &usize| self.found[*index].set.database.eq_ignore_ascii_case(name);
         let meant: Vec<usize> = (0..self.found.len()).filter(is_meant).collect();
         self.refuse_strangers(name, &meant)?;
-        self.refuse_future(&meant)?;
+        if !request.aim.is_by_log() {
+            self.refuse_future(&meant)?;
+        }
         self.refuse_rivals(&meant)?;
         Ok(meant)
     }

@@ -1,0 +1,162 @@
+//! Which of two states is the newer, and where nobody can tell.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use windlass_base::{Guid, Lsn};
+use windlass_media::SetType;
+
+use super::set::{ChainSet, Times};
+
+/// Takes back dates that cannot be true: what a log backup continues, and the base of a differential, was made before
+/// it. So one that is dated later was made with the clock ahead.
+pub fn settle_dates(sets: &mut [ChainSet]) {
+    type End = (Guid, Guid, Lsn);
+    let mut ends: BTreeMap<End, Vec<usize>> = BTreeMap::new();
+    for (index, set) in sets.iter().enumerate() {
+        let end = (set.family_guid, set.fork, set.last_lsn);
+        ends.entry(end).or_default().push(index);
+    }
+    let of = |kind| -> Vec<usize> {
+        let all = 0..sets.len();
+        all.filter(|index| sets[*index].kind == kind).collect()
+    };
+    let differentials = of(SetType::Differential);
+    let mut logs = of(SetType::Log);
+    // The later ones first, so that each has its own date when it tells that of the one before.
+    logs.sort_by_key(|index| std::cmp::Reverse(sets[*index].last_lsn));
+    for log in logs {
+        let set = &sets[log];
+        let before = ends.get(&(set.family_guid, set.fork, set.first_lsn));
+        for &before in before.into_iter().flatten() {
+            if is_continued(&sets[before], &sets[log]) {
+                settle(sets, before, log);
+            }
+        }
+    }
+    let mut bases: BTreeMap<Guid, Vec<usize>> = BTreeMap::new();
+    for (index, set) in sets.iter().enumerate() {
+        bases.entry(set.name_as_base()).or_default().push(index);
+    }
+    for differential in differentials {
+        let base = sets[differential].base;
+        for &base in base.and_then(|base| bases.get(&base)).into_iter().flatten() {
+            if sets[base].is_base_of(&sets[differential]) {
+                settle(sets, base, differential);
+            }
+        }
+    }
+}
+
+/// Whether a log backup continues a state for sure: at the LSN between them, both know the same log.
+fn is_continued(state: &ChainSet, log: &ChainSet) -> bool {
+    let is_next = state.last_lsn == log.first_lsn && state.last_lsn < log.last_lsn;
+    let is_known = match (state.ending, log.previous) {
+        (Some(ending), Some(previous)) => ending == previous,
+        _ => state.lineage == log.lineage && state.lineage != 0,
+    };
+    let is_in_order = (state.recorded.zip(log.recorded)).is_none_or(|(one, next)| one < next);
+    is_next && is_known && is_in_order
+}
+
+fn settle(sets: &mut [ChainSet], before: usize, next: usize) {
+    let (Some(own), Some(next_times)) = (sets[before].times, sets[next].times) else {
+        return;
+    };
+    // A log backup can begin, and end, while a full backup is still being written.
+    let is_beside = sets[before].kind != SetType::Log && sets[next].kind == SetType::Log;
+    let until = match is_beside {
+        true => next_times.finished,
+        false => next_times.started,
+    };
+    sets[before].times = Some(Times {
+        started: own.started.min(until),
+        finished: own.finished.min(until),
+    });
+}
+
+/// The times, corrected by the LSN: that of a `SQLite` file contains the clock's seconds and never
+/// goes back, even if the clock does. LSNs of the page engine are far smaller and change nothing.
+fn reckoned(set: &ChainSet) -> Option<Times> {
+    let times = set.times?;
+    let at_least = i64::from(set.last_lsn.vlf);
+    if set.is_log_of_file() {
+        return Some(Times {
+            started: at_least,
+            finished: at_least,
+        });
+    }
+    Some(Times {
+        started: times.started.max(at_least),
+        finished: times.finished.max(at_least),
+    })
+}
+
+/// Whether `one` has the newer state by its log, or by what was known when it was made, and `other` by its date: a
+/// clock was set back, or the files of the database were put back from a copy. Then neither can take the other's place.
+pub(super) fn is_rival(one: &ChainSet, other: &ChainSet) -> bool {
+    let of = |set: &ChainSet| (set.family_guid, set.fork);
+    let media_set = |set: &ChainSet| set.place.map(|(media_set, _)| media_set);
+    // The LSNs of a SQLite file are times themselves.
+    let by_log =
+        of(one) == of(other) && one.fork != one.family_guid && one.last_lsn > other.last_lsn;
+    // A backup whose date is from then on was not made before it for sure, nor one that knew of the same.
+    let by_knowledge = one.family_guid == other.family_guid
+        && other.contradicted_until < one.contradicted_until
+        && (other.times.zip(one.contradicted_until))
+            .is_some_and(|(times, until)| times.finished <= until);
+    (by_log || by_knowledge)
+        && (media_set(one).is_none() || media_set(one) != media_set(other))
+        && is_newer(other, one)
+}
+
+/// The sets among `others` that may be newer than `newest`, which is the newest by its date.
+pub fn rivals<'a>(
+    sets: &'a [ChainSet],
+    newest: usize,
+    others: &'a [usize],
+) -> impl Iterator<Item = usize> + 'a {
+    let others = others.iter().copied();
+    others.filter(move |other| is_rival(&sets[*other], &sets[newest]))
+}
+
+/// Whether the state of `one` is newer than that of `other`.
+pub fn is_newer(one: &ChainSet, other: &ChainSet) -> bool {
+    if one.is_empty != other.is_empty {
+        return other.is_empty;
+    }
+    // Media are only appended to, so position beats the clock.
+    if let (Some((media_set, position)), Some((other_media_set, other_position))) =
+        (one.place, other.place)
+        && !(one.is_log_of_file() || other.is_log_of_file())
+        && media_set == other_media_set
+        && position != other_position
+    {
+        return position > other_position;
+    }
+    if let (Some(one), Some(other)) = (reckoned(one), reckoned(other)) {
+        if one.started > other.finished {
+            return true;
+        }
+        if other.started > one.finished {
+            return false;
+        }
+    }
+    if let Some(order) = order_of_forks(one, other) {
+        return order.is_gt();
+    }
+    let finished = |set: &ChainSet| set.times.map(|times| (times.finished, times.started));
+    (one.last_lsn, finished(one)) > (other.last_lsn, finished(other))
+}
+
+/// The order of states of two recovery forks within seconds that do not tell it. LSNs begin again with a restore, and
+/// do not tell it either.
+fn order_of_forks(one: &ChainSet, other: &ChainSet) -> Option<Ordering> {
+    if one.fork == other.fork {
+        return None;
+    }
+    let of = |one: Option<u64>, other: Option<u64>| Some(one?.cmp(&other?));
+    let by_history = || Some(one.recorded?.cmp(&other.recorded?));
+    let order = of(one.ended_ms, other.ended_ms).or_else(by_history)?;
+    order.is_ne().then_some(order)
+}

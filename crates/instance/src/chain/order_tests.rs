@@ -1,0 +1,148 @@
+//! The order of states where clocks were wrong, and of the histories that share a recovery fork.
+
+use windlass_media::SetType::{self, Differential, Full};
+
+use super::order::is_rival;
+use super::tests::{guid, log, lsn, set};
+use super::{ChainSet, Chains, Times, is_newer, rivals, settle_dates};
+
+/// The same set with other dates.
+fn dated(set: ChainSet, time: i64) -> ChainSet {
+    ChainSet {
+        times: Some(Times {
+            started: time * 10,
+            finished: time * 10 + 5,
+        }),
+        ..set
+    }
+}
+
+/// The same set of the log whose blocks before its ends have these checksums.
+fn joined(set: ChainSet, previous: u64, ending: u64) -> ChainSet {
+    ChainSet {
+        previous: (set.kind == SetType::Log).then_some(previous),
+        ending: Some(ending),
+        ended_ms: set.times.map(|times| times.finished as u64 * 1000),
+        lineage: 7,
+        ..set
+    }
+}
+
+/// The newest state of some sets, which nothing contradicts.
+#[track_caller]
+fn newest(sets: &[ChainSet]) -> Vec<usize> {
+    let steps = Chains::of(sets).newest_state(|_| true).unwrap().steps;
+    let all: Vec<usize> = (0..sets.len()).collect();
+    let last = *steps.last().unwrap();
+    assert_eq!(rivals(sets, last, &all).next(), None);
+    steps
+}
+
+#[test]
+fn of_two_forks_in_one_second_the_state_that_ended_later_is_newer() {
+    let mut left = set(Full, 1, 1, None);
+    left.last_lsn = lsn(9);
+    let mut here = ChainSet {
+        fork: guid(202),
+        ..set(Full, 2, 1, None)
+    };
+    // By their LSNs, as long as nothing else is known.
+    assert!(is_newer(&left, &here) && !is_newer(&here, &left));
+    (left.ended_ms, here.ended_ms) = (Some(15_200), Some(15_201));
+    assert!(is_newer(&here, &left) && !is_newer(&left, &here));
+    (left.ended_ms, here.ended_ms) = (None, None);
+    (left.recorded, here.recorded) = (Some(4), Some(5));
+    assert!(is_newer(&here, &left) && !is_newer(&left, &here));
+    // Within one fork, the log tells it.
+    here.fork = left.fork;
+    assert!(is_newer(&left, &here) && !is_newer(&here, &left));
+}
+
+#[test]
+fn a_log_backup_is_not_dated_later_than_the_one_that_continues_it() {
+    let ahead = dated(log(3, 2, 3), 900);
+    let chain = [
+        set(Full, 1, 1, None),
+        joined(log(2, 1, 2), 10, 20),
+        joined(ahead, 20, 30),
+        joined(log(4, 3, 4), 30, 40),
+    ];
+    let mut sets = chain.clone();
+    settle_dates(&mut sets);
+    assert_eq!(newest(&sets), [0, 1, 2, 3]);
+    assert!(!sets[2].times.unwrap().is_future(100));
+    assert_eq!(sets[2].times.unwrap().finished, 40);
+    // The others have the dates that they say.
+    for index in [0, 1, 3] {
+        assert_eq!(sets[index].times, chain[index].times);
+    }
+    // A history does not know the checksums: its order says it.
+    let of_history = |order: [i64; 4]| -> Vec<ChainSet> {
+        let of = |(set, recorded): (&ChainSet, i64)| ChainSet {
+            previous: None,
+            ending: None,
+            recorded: Some(recorded),
+            ..set.clone()
+        };
+        let mut sets: Vec<ChainSet> = chain.iter().zip(order).map(of).collect();
+        settle_dates(&mut sets);
+        sets
+    };
+    assert_eq!(newest(&of_history([1, 2, 3, 4])), [0, 1, 2, 3]);
+    assert_eq!(of_history([1, 2, 4, 3])[2].times, chain[2].times);
+    // Another log at the same LSN says nothing of it.
+    let mut sets = chain.clone();
+    sets[3].previous = Some(31);
+    settle_dates(&mut sets);
+    assert_eq!(sets[..3], chain[..3]);
+}
+
+#[test]
+fn a_base_is_not_dated_later_than_its_differential() {
+    let mut sets = [
+        dated(set(Full, 1, 1, None), 900),
+        set(Differential, 2, 2, Some(1)),
+        set(Full, 3, 3, None),
+    ];
+    settle_dates(&mut sets);
+    assert_eq!(sets[0].times.unwrap().finished, 20);
+    assert_eq!(newest(&sets), [2]);
+}
+
+#[test]
+fn what_knew_of_the_same_wrong_clock_is_in_the_order_of_its_dates() {
+    let knows = |set: ChainSet| ChainSet {
+        contradicted_until: Some(9000),
+        ..set
+    };
+    let [one, other] = [set(Full, 1, 1, None), set(Full, 2, 2, None)];
+    assert!(is_rival(&knows(one.clone()), &other));
+    assert!(!is_rival(&knows(one), &knows(other)));
+}
+
+#[test]
+fn a_log_backup_of_a_history_that_was_left_is_no_part_of_the_one_that_replaced_it() {
+    // The machine was put back to where the first log backup ended.
+    let left = dated(log(3, 2, 5), 3);
+    let sets = [
+        set(Full, 1, 1, None),
+        joined(log(2, 1, 2), 10, 20),
+        joined(left, 20, 31),
+        joined(dated(log(4, 2, 4), 4), 20, 32),
+        joined(dated(log(5, 4, 6), 6), 32, 42),
+    ];
+    let chains = Chains::of(&sets);
+    assert_eq!(chains.path(4), Ok(vec![0, 1, 3, 4]));
+    assert_eq!(chains.path(2), Ok(vec![0, 1, 2]));
+    // Neither is a full backup of it, which ended before the log backup that the last one continues.
+    let mut sets = sets.to_vec();
+    sets[2] = joined(dated(set(Full, 3, 5, None), 3), 0, 31);
+    assert_eq!(Chains::of(&sets).path(4), Ok(vec![0, 1, 3, 4]));
+    // One that was made while the log was saves the logs before it.
+    sets[2] = joined(dated(set(Full, 3, 5, None), 5), 0, 31);
+    assert_eq!(Chains::of(&sets).path(4), Ok(vec![2, 4]));
+    // A log backup that cannot be restored proves nothing that helps.
+    sets[2] = joined(dated(log(3, 1, 5), 5), 10, 31);
+    sets[3].obstacle = Some(super::Obstacle::Damaged);
+    assert_eq!(Chains::of(&sets).path(4), Ok(vec![0, 1, 2, 4]));
+}
