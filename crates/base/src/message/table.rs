@@ -408,7 +408,7 @@ messages! {
     50030, 16, encryption_failed(error), "Encryption: {error}.";
     50039, 16, half_named(files), "A backup was interrupted while its files got their names: {files}. Choose one backup: restore from its files as they are, or give only its files that end with .windlass-new their names (mv NAME.windlass-new NAME). Then delete the other .windlass-new files.";
     50040, 16, newest_copy_needed(what, family), "{what}. Nothing was changed. Name the newest copy of media family {family}. If there is none, back up to new files, or overwrite all families with INIT or FORMAT (--init, --format), which discards the backup sets on them.";
-    50041, 16, passphrase_needed(device), "The backup set on '{device}' is encrypted with a passphrase, and no matching passphrase was given. Name its file with --passphrase-file FILE. To check what can be checked without it: windlass verify --without-key.";
+    50041, 16, passphrase_needed(device), "The backup set on '{device}' is encrypted with a passphrase, and no matching passphrase was given. Name the file that it is in: --passphrase-file FILE on the command line, PASSWORDFILE = [FILE] in a command of SQL Backup (EXEC sqlbackup); RESTORE in T-SQL has no option for it. To check what can be checked without it: RESTORE VERIFYONLY ... WITH WITHOUTKEY (windlass verify --without-key).";
     50042, 10, set_not_authenticated(position), "The checksums, structure and counts of the backup set on file {position} are correct. It is encrypted and was read without a key: it was not authenticated, and it is not known whether a key opens it.";
     50043, 16, not_signed(reason), "The required signature is missing: {reason}.";
     50044, 16, signing_failed(error), "Signatures: {error}.";

@@ -296,6 +296,36 @@ fn plain_commands_encrypt_for_certificates_and_passphrases() {
     assert!(run.numbers().contains(&50030), "{}", run.err);
 }
 
+#[test]
+fn a_passphrase_that_is_missing_is_asked_for_in_the_words_of_each_language() {
+    let place = Place::new();
+    std::fs::write(place.path("pass"), "correct horse\n").expect("a file");
+    let own = ["--passphrase-file", "pass"];
+    place.succeed(&[&["backup", "app.db", "--to", "p.bak"][..], &own].concat());
+    let medium = place.text("p.bak");
+    let script = format!("RESTORE VERIFYONLY FROM DISK = '{medium}'");
+    let run = place.sql_with(&["--json"], &script);
+    let messages = run.messages();
+    let told = messages.iter().find(|message| message["number"] == 50041);
+    let text = told.expect(&run.err)["text"].as_str().expect("a text");
+    for words in [
+        "--passphrase-file FILE on the command line",
+        "PASSWORDFILE = [FILE]",
+        "RESTORE in T-SQL has no option for it",
+        "WITH WITHOUTKEY",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    // What it proposes to somebody who writes T-SQL is possible there.
+    let run = place.sql(&format!("{script} WITH WITHOUTKEY"));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let passphrase = place.text("pass");
+    let run = place.sql(&format!(
+        "EXEC sqlbackup '-SQL \"RESTORE VERIFYONLY FROM DISK = [{medium}] WITH PASSWORDFILE = [{passphrase}]\"'"
+    ));
+    assert!(run.out.contains("is valid"), "{}\n{}", run.out, run.err);
+}
+
 fn mode(path: &std::path::Path) -> u32 {
     let metadata = std::fs::metadata(path).expect("a file");
     metadata.permissions().mode() & 0o7777

@@ -139,8 +139,8 @@ fn key_message(device: &str, error: &CryptError) -> Message {
 }
 
 /// What SQL Server does not say of a missing certificate.
-const CERTIFICATE_ADVICE: &str = "Create it from its backup (CREATE CERTIFICATE ... FROM FILE), or name its key: --key FILE. To \
-     check what can be checked without it: windlass verify --without-key.";
+const CERTIFICATE_ADVICE: &str = "Create it from its backup (CREATE CERTIFICATE ... FROM FILE), or name its key: --key FILE on the command line. \
+     To check what can be checked without it: RESTORE VERIFYONLY ... WITH WITHOUTKEY (windlass verify --without-key).";
 
 /// Names certificates as SQL Server does; SQL Server has no passphrases.
 fn certificates(recipients: &str) -> Option<Message> {
