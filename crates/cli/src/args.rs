@@ -20,6 +20,7 @@ mod sql;
 mod sqlserver;
 mod time;
 mod tuning;
+mod usage;
 mod written;
 
 use std::path::PathBuf;
@@ -54,6 +55,7 @@ pub(crate) use sql::SqlArguments;
 pub(crate) use sqlserver::{ExtractArguments, ExtractFormat, InspectArguments};
 pub(crate) use time::number_and_unit;
 pub(crate) use tuning::TuningArguments;
+pub(crate) use usage::usage;
 pub(crate) use written::WrittenArguments;
 
 const FIRST_EXAMPLES: &str = "\

@@ -5,7 +5,7 @@
 
 use clap::{Command, CommandFactory as _};
 
-use super::Arguments;
+use super::{Arguments, usage};
 
 /// The commands, in the groups of the help.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
@@ -104,7 +104,7 @@ pub(crate) fn command() -> Command {
         });
     }
     let groups = groups(&command);
-    command.help_template(format!(
+    usage::shown(command).help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\nOptions:\n{{options}}\n\n{{after-help}}"
     ))
 }

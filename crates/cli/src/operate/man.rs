@@ -112,10 +112,8 @@ fn pages(
     man.render_title(&mut text)?;
     man.render_name_section(&mut text)?;
     section(&mut text, "SYNOPSIS");
-    let mut usage = command.clone();
-    for line in usage.render_usage().to_string().lines() {
-        let line = line.trim().trim_start_matches("Usage:").trim();
-        writeln!(text, "{}\n.br", escaped(line))?;
+    for line in synopsis(command) {
+        writeln!(text, "{}\n.br", escaped(&line))?;
     }
     man.render_description_section(&mut text)?;
     man.render_options_section(&mut text)?;
@@ -150,6 +148,19 @@ fn pages(
     writeln!(text, "{}", escaped(&neighbours(name)))?;
     let page = command.get_display_name().unwrap_or(name);
     keep(folder.join(format!("{page}.1")), &text, written)
+}
+
+/// The ways to write a command, as its help has them.
+fn synopsis(command: &Command) -> Vec<String> {
+    let words = command.get_bin_name().unwrap_or_default();
+    let own = words.strip_prefix("windlass ").and_then(args::usage);
+    own.unwrap_or_else(|| {
+        let usage = command.clone().render_usage().to_string();
+        let lines = usage.lines();
+        lines
+            .map(|line| line.trim().trim_start_matches("Usage:").trim().to_owned())
+            .collect()
+    })
 }
 
 /// The pages of the same group, and those that all commands need.
@@ -329,7 +340,15 @@ mod tests {
             assert!(!page.contains(".SH EXTRA"), "{}", path.display());
         }
         let backup = std::fs::read_to_string(folder.path().join("windlass-backup.1")).unwrap();
-        assert!(backup.contains("windlass backup [OPTIONS]"), "{backup}");
+        assert!(
+            backup.contains("windlass backup [OPTIONS] \\-\\-to <FILE> <DATABASE>\n"),
+            "{backup}"
+        );
+        let set = std::fs::read_to_string(folder.path().join("windlass-credential-set.1")).unwrap();
+        assert!(
+            set.contains("windlass credential set [OPTIONS] \\-\\-key\\-file <FILE> <NAME>\n"),
+            "{set}"
+        );
         assert!(backup.contains(".SH \"EXAMPLES\""));
         let tsql = std::fs::read_to_string(folder.path().join("windlass-tsql.7")).unwrap();
         assert!(tsql.contains("COPY_ONLY") && tsql.contains("NORECOVERY"));
