@@ -556,6 +556,7 @@ texts! {
     database_attached(database), "The database '{database}' was attached.";
     database_created(database), "The database '{database}' was created.";
     database_detached(database), "The database '{database}' was detached.";
+    database_left_out(database, why), "Left out: '{database}': {why}.";
     database_without_checksums(database), "'{database}' has no page checksums for CHECKSUM to verify. The backup itself has checksums.";
     differential_serves_no_parts(), "Pages and files cannot be restored from a differential backup: it is not known which extents have changed since it was made. Use the full backup it is based on.";
     drill_not_recorded(error), "Warning: the drill is not in the ledger of the instance: {error}. Its result is only what was printed.";

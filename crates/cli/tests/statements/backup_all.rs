@@ -50,11 +50,18 @@ fn every_database_of_a_folder_is_backed_up_and_no_other_file() {
 #[test]
 fn patterns_say_which() {
     let place = folder();
-    place.succeed(&[
+    let run = place.succeed(&[
         "backup", "--all", "dbs", "--to", "bak", "--only", "shop*", "--only", "blog", "--except",
         "*_test",
     ]);
     assert_eq!(place.files("bak"), ["blog.bak", "shop.bak"]);
+    for told in [
+        "Left out: 'shop_test.db': --except '*_test' names it.\n",
+        "Left out: 'wiki.sqlite': --only does not name it.\n",
+        "2 databases were backed up, 0 failed, 2 were left out.",
+    ] {
+        assert!(run.err.contains(told), "{told}: {}", run.err);
+    }
     let run = place.run(&["backup", "--all", "dbs", "--to", "bak", "--only", "nothing"]);
     assert_eq!(run.code, Some(1));
     assert!(run.err.contains("Msg 50337"), "{}", run.err);
@@ -172,6 +179,21 @@ fn a_file_that_is_called_a_database_is_not_left_out_silently() {
 }
 
 #[test]
+fn what_is_called_a_database_and_is_no_file_is_left_out_by_name() {
+    let place = folder();
+    std::fs::create_dir(place.path("dbs/old.db")).expect("a folder");
+    std::fs::create_dir(place.path("dbs/plain")).expect("a folder");
+    let run = place.succeed(&["backup", "--all", "dbs", "--to", "bak"]);
+    for told in [
+        "Left out: 'old.db': it is a folder, and subfolders are not looked into.\n",
+        "4 databases were backed up, 0 failed, 1 were left out.",
+    ] {
+        assert!(run.err.contains(told), "{told}: {}", run.err);
+    }
+    assert!(!run.err.contains("'plain'"), "{}", run.err);
+}
+
+#[test]
 fn one_that_fails_does_not_stop_the_others_and_is_named() {
     let place = folder();
     // Its header is whole, its end is not there.
@@ -257,8 +279,10 @@ fn a_database_that_waits_for_a_restore_is_named_and_is_a_failure() {
         "{}",
         run.err
     );
-    well(
+    let run = well(
         &place,
         &[&all[..], &["--except", "waits", "--init"]].concat(),
     );
+    let told = "Left out: 'waits': --except 'waits' names it.";
+    assert!(run.err.contains(told), "{}", run.err);
 }

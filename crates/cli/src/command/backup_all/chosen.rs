@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
 use windlass_base::message::table;
@@ -41,7 +41,8 @@ impl Database {
     }
 }
 
-/// What there is to back up, and how many databases are left out.
+/// What there is to back up, and how many databases are left out; each of these is told.
+#[derive(Default)]
 pub(super) struct Found {
     pub(super) databases: Vec<Database>,
     pub(super) skipped: usize,
@@ -64,22 +65,32 @@ pub(super) fn find(
     session: &Session,
     console: &mut Console,
 ) -> Result<Found, Outcome> {
-    let is_meant = |database: &Database| is_meant(database, &arguments.many);
+    let many = &arguments.many;
     match &arguments.database {
-        Some(folder) => {
-            let all = files_in(Path::new(folder)).map_err(|reason| misused(&reason))?;
-            let (databases, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_meant);
-            let skipped = others.len();
-            Ok(Found {
-                databases,
-                skipped,
-                refused: 0,
-            })
-        }
+        Some(folder) => in_folder(Path::new(folder), console, many),
         None if common.instance.is_none() => Err(misused(
             "--all needs a folder of SQLite files, or --instance",
         )),
-        None => registered(session, console, is_meant).map_err(|error| failed(&error, console)),
+        None => registered(session, console, many).map_err(|error| failed(&error, console)),
+    }
+}
+
+/// The databases of a folder.
+fn in_folder(folder: &Path, console: &mut Console, many: &ManyArguments) -> Result<Found, Outcome> {
+    let mut found = Found::default();
+    for (database, doubt) in files_in(folder).map_err(|reason| misused(&reason))? {
+        match why_not_meant(&database, many).or(doubt) {
+            None => found.databases.push(database),
+            Some(why) => found.leave_out(&database, &why, console),
+        }
+    }
+    Ok(found)
+}
+
+impl Found {
+    fn leave_out(&mut self, database: &Database, why: &str, console: &mut Console) {
+        console.message(table::database_left_out(&database.name, why));
+        self.skipped += 1;
     }
 }
 
@@ -87,13 +98,9 @@ pub(super) fn find(
 fn registered(
     session: &Session,
     console: &mut Console,
-    is_meant: impl Fn(&Database) -> bool,
+    many: &ManyArguments,
 ) -> Result<Found, windlass_catalog::Error> {
-    let mut found = Found {
-        databases: Vec::new(),
-        skipped: 0,
-        refused: 0,
-    };
+    let mut found = Found::default();
     for record in session.instance().catalog().databases()? {
         let database = Database {
             name: record.name,
@@ -106,58 +113,89 @@ fn registered(
             }
             DatabaseState::Offline => Some(table::database_of_sql_server(&database.name)),
         };
-        match (is_meant(&database), why_not) {
-            (true, None) => found.databases.push(database),
-            (true, Some(message)) => {
+        match (why_not_meant(&database, many), why_not) {
+            (Some(why), _) => found.leave_out(&database, &why, console),
+            (None, Some(message)) => {
                 console.message(message);
                 found.refused += 1;
             }
-            (false, _) => found.skipped += 1,
+            (None, None) => found.databases.push(database),
         }
     }
     Ok(found)
 }
 
 /// The databases in a folder, in the order of their names: what begins as a SQLite database does or is called like one.
-fn files_in(folder: &Path) -> Result<Vec<Database>, String> {
+/// With each that may be one and is not backed up, why.
+fn files_in(folder: &Path) -> Result<Vec<(Database, Option<String>)>, String> {
     let told = |error: std::io::Error| format!("{}: {error}", folder.display());
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(told)? {
         let path = entry.map_err(told)?.path();
-        if let (true, Some(name)) = (is_database(&path), path.file_name()) {
-            found.push(Database {
-                name: name.to_string_lossy().into_owned(),
-                file: Some(path.to_string_lossy().into_owned()),
-            });
-        }
+        let doubt = match seen(&path) {
+            Seen::Database => None,
+            Seen::Doubtful(why) => Some(why),
+            Seen::Other => continue,
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let database = Database {
+            name: name.into_owned(),
+            file: Some(path.to_string_lossy().into_owned()),
+        };
+        found.push((database, doubt));
     }
-    found.sort_by(|one, other| one.name.cmp(&other.name));
+    found.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
     Ok(found)
 }
 
-fn is_database(path: &Path) -> bool {
+/// What there is in a folder.
+enum Seen {
+    Database,
+    /// Somebody may take it for a database; why it is not backed up.
+    Doubtful(String),
+    Other,
+}
+
+fn seen(path: &Path) -> Seen {
     let ending = path.extension().unwrap_or_default().to_string_lossy();
     let is_called_so = ENDINGS
         .iter()
         .any(|known| ending.eq_ignore_ascii_case(known));
-    match std::fs::metadata(path) {
-        Ok(found) if found.is_file() => is_called_so || begins_as_database(path),
-        Ok(_) => false,
-        Err(_) => is_called_so,
+    match (std::fs::metadata(path), is_called_so) {
+        (Ok(found), true) if found.is_dir() => {
+            Seen::Doubtful("it is a folder, and subfolders are not looked into".to_owned())
+        }
+        (Ok(found), true) if !found.is_file() => Seen::Doubtful("it is no file".to_owned()),
+        (_, true) => Seen::Database,
+        (Ok(found), false) if found.is_file() => match begins_as_database(path) {
+            Ok(true) => Seen::Database,
+            Ok(false) => Seen::Other,
+            Err(error) => Seen::Doubtful(format!(
+                "it cannot be read, so it is not known whether it is a database: {error}"
+            )),
+        },
+        (_, false) => Seen::Other,
     }
 }
 
-fn begins_as_database(path: &Path) -> bool {
+fn begins_as_database(path: &Path) -> std::io::Result<bool> {
     let mut head = [0; FIRST_BYTES];
-    let mut read = || File::open(path)?.read_exact(&mut head);
-    read().is_ok() && begins_database(&head)
+    match File::open(path)?.read_exact(&mut head) {
+        Ok(()) => Ok(begins_database(&head)),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
-/// Whether the patterns leave it. `shop` means shop.db too.
-fn is_meant(database: &Database, many: &ManyArguments) -> bool {
+/// Why the patterns do not leave it, if they do not. `shop` means shop.db too.
+fn why_not_meant(database: &Database, many: &ManyArguments) -> Option<String> {
     let fits =
-        |pattern: &String| matches(pattern, &database.name) || matches(pattern, database.stem());
-    (many.only.is_empty() || many.only.iter().any(fits)) && !many.except.iter().any(fits)
+        |pattern: &&String| matches(pattern, &database.name) || matches(pattern, database.stem());
+    if let Some(pattern) = many.except.iter().find(fits) {
+        return Some(format!("--except '{pattern}' names it"));
+    }
+    let is_named = many.only.is_empty() || many.only.iter().any(|pattern| fits(&pattern));
+    (!is_named).then(|| "--only does not name it".to_owned())
 }
 
 /// Where each database goes: NAME.bak in the folder, for files without their ending unless two would have the same. Two
