@@ -1,5 +1,6 @@
 //! Completions that look at what there is: names of databases of the instance, and the sets on the media of the command
-//! line. The shell's script asks the program for them (`WINDLASS_COMPLETE`); nothing is changed or created.
+//! line. The shell's script asks the program for them (`WINDLASS_COMPLETE`); nothing is changed or created. Words of
+//! options are added of which the parser has no list, because a level or a number is possible as well.
 
 mod plain;
 
@@ -7,11 +8,12 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::Command;
+use clap::{Arg, Command};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{
     ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
 };
+use windlass_base::word::{Algorithm, Level, Word as _};
 use windlass_catalog::FILE_NAME;
 use windlass_instance::{Instance, Session};
 use windlass_pipeline::MediaSet;
@@ -40,6 +42,12 @@ const DATABASES: &[(&str, &str, bool)] = &[
 const SETS: &[&str] = &[
     "extract", "files", "header", "rekey", "restore", "unpack", "verify",
 ];
+
+/// What the help calls the value of an option for a compression.
+const COMPRESSION: &str = "ALGORITHM";
+
+/// Commands that can leave the compression to the backup.
+const ADAPTIVE: &[&str] = &["backup", "repack"];
 
 /// Answers the shell, if it asks; then the program has done its work.
 pub(crate) fn answer() -> bool {
@@ -79,7 +87,65 @@ fn command() -> Command {
             known.mut_arg("set", |set| set.add(ArgValueCandidates::new(sets)))
         });
     }
-    command
+    with_words(command)
+}
+
+/// Adds the words of options, here and in the subcommands: the compressions, and what the help separates by `|`.
+fn with_words(command: Command) -> Command {
+    let is_adaptive = ADAPTIVE.contains(&command.get_name());
+    let command = command.mut_args(|argument| match argument.get_value_names() {
+        Some([name]) if name.as_str() == COMPRESSION => {
+            argument.add(ArgValueCandidates::new(move || compressions(is_adaptive)))
+        }
+        Some([name]) if name.contains('|') => {
+            let words: Vec<String> = choices(name).map(str::to_owned).collect();
+            match words.is_empty() || has_words(&argument) {
+                true => argument,
+                false => argument.add(ArgValueCandidates::new(move || {
+                    words.iter().map(CompletionCandidate::new).collect()
+                })),
+            }
+        }
+        _ => argument,
+    });
+    command.mut_subcommands(with_words)
+}
+
+/// Whether the parser itself lists the values.
+fn has_words(argument: &Arg) -> bool {
+    !argument.get_possible_values().is_empty()
+}
+
+/// The words among the choices that a help names; what is to be replaced has capital letters there.
+fn choices(name: &str) -> impl Iterator<Item = &str> {
+    let is_word = |choice: &&str| {
+        choice
+            .chars()
+            .all(|letter| letter.is_ascii_lowercase() || letter == '_')
+    };
+    name.split('|').filter(is_word)
+}
+
+/// The compressions, each with its meaning.
+fn compressions(is_adaptive: bool) -> Vec<CompletionCandidate> {
+    let candidate = |word: String, meaning: &'static str| {
+        CompletionCandidate::new(word.to_lowercase()).help(Some(meaning.into()))
+    };
+    let mut found = Vec::new();
+    for algorithm in Algorithm::ALL {
+        found.push(candidate(algorithm.name().to_owned(), algorithm.meaning()));
+        if *algorithm == Algorithm::Zstd {
+            let levels = Level::ALL.iter();
+            found.extend(
+                levels.map(|level| candidate(format!("{algorithm}:{level}"), level.meaning())),
+            );
+        }
+    }
+    if is_adaptive {
+        let meaning = "ZSTD, at a level that is chosen while the backup runs.";
+        found.push(candidate("auto".to_owned(), meaning));
+    }
+    found
 }
 
 /// The words of the command line that is being completed.
@@ -167,11 +233,39 @@ fn sets_on(file: &str) -> Option<Vec<CompletionCandidate>> {
 
 #[cfg(test)]
 mod tests {
+    use windlass_codec::Compression;
+    use windlass_instance::operation::CompressionChoice;
+
     use super::*;
 
     #[test]
     fn every_argument_that_is_completed_exists() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn every_compression_that_is_offered_is_one() {
+        for (is_adaptive, count) in [(true, 8), (false, 7)] {
+            let offered = compressions(is_adaptive);
+            assert_eq!(offered.len(), count);
+            for word in offered {
+                let word = word.get_value().to_str().unwrap().to_owned();
+                let _: CompressionChoice = word.parse().unwrap();
+                assert!(is_adaptive || word.parse::<Compression>().is_ok(), "{word}");
+            }
+        }
+    }
+
+    #[test]
+    fn choices_are_words_and_not_what_stands_for_others() {
+        let found = |name| choices(name).collect::<Vec<_>>();
+        assert_eq!(
+            found("auto|io_uring|threads"),
+            ["auto", "io_uring", "threads"]
+        );
+        assert_eq!(found("N|auto"), ["auto"]);
+        assert!(found("DIR|URL").is_empty());
+        assert!(found("TIME|lsn:N").is_empty());
     }
 
     #[test]

@@ -282,6 +282,26 @@ fn databases_and_sets_are_completed() {
 }
 
 #[test]
+fn words_of_options_are_completed_with_what_they_mean() {
+    let place = Place::new();
+    let backup = ["windlass", "backup", "app.db", "--to", "a.bak"];
+    let after =
+        |option: &str, begun: &str| completed(&place, &[&backup[..], &[option, begun]].concat());
+    let found = after("--compress", "z");
+    for word in ["zstd\t", "zstd:low\t", "zstd:medium\t", "zstd:high\t"] {
+        assert!(found.contains(word), "{word}: {found}");
+    }
+    assert!(!found.contains("none\t"), "{found}");
+    assert!(after("--compress", "").contains("auto\t"));
+    assert_eq!(after("--io", "io").trim(), "io_uring");
+    assert_eq!(after("--threads", "a").trim(), "auto");
+    let bench = ["windlass", "bench", "devices", "app.db", "--compress", ""];
+    let found = completed(&place, &bench);
+    assert!(found.contains("qat_deflate\t"), "{found}");
+    assert!(!found.contains("auto"), "it measures one: {found}");
+}
+
+#[test]
 fn a_prompt_completes_logical_devices_and_databases() {
     let place = place();
     succeed(
