@@ -44,8 +44,8 @@ pub use guid::Guid;
 pub use lsn::Lsn;
 pub use message::{Message, Severity};
 pub use moment::{
-    Moment, MomentError, json_time, local_now, local_of_unix_ms, time_of_text, time_text,
-    unix_ms_of_local,
+    Moment, MomentError, TimeError, Twice, exact_local_of_unix_ms, json_time, local_now,
+    local_of_unix_ms, time_of_text, time_text, unix_ms_of_local,
 };
 pub use page::{EXTENT_BYTES, ExtentNumber, FileId, FilePage, PAGE_BYTES, PageNumber};
 pub use visible::visible;

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
 
 /// Where the system stores the rules of its time zone, unless `TZ` names another.
@@ -32,17 +32,64 @@ pub fn time_text(time_us: u64) -> String {
 }
 
 /// Microseconds since 1970, UTC, of a time in the form of [`time_text`]. Fraction and offset can be omitted: then it is
-/// local time. `None` if it is no time, or comes twice (when clocks are set back).
-pub fn time_of_text(text: &str) -> Option<u64> {
-    let time = match text.parse::<Timestamp>() {
-        Ok(time) => time,
-        Err(_) => {
-            let local: DateTime = text.parse().ok()?;
-            let zoned = local_zone().to_ambiguous_zoned(local).unambiguous().ok()?;
-            zoned.timestamp()
-        }
+/// local time.
+///
+/// # Errors
+/// It is no time, or not one: where clocks are set back, a local time comes twice.
+pub fn time_of_text(text: &str) -> Result<u64, TimeError> {
+    let time = match with_offset(text) {
+        Some(time) => time,
+        None => of_local(text.parse().map_err(|_| TimeError::NoTime)?, &local_zone())?,
     };
-    u64::try_from(time.as_microsecond()).ok()
+    u64::try_from(time.as_microsecond()).map_err(|_| TimeError::NoTime)
+}
+
+/// Why a text is not the time of a moment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TimeError {
+    #[error("it is no time")]
+    NoTime,
+    #[error(
+        "it comes twice, because clocks are set back: write '{}' for the first, '{}' for the second",
+        .0.first, .0.second
+    )]
+    Twice(Twice),
+    #[error("there is no such time, because clocks are set forward")]
+    Skipped,
+}
+
+/// What a local time means that comes twice, because clocks are set back: each with its offset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Twice {
+    pub first: String,
+    pub second: String,
+}
+
+/// A time with its offset from UTC, or `Z`: also with a blank before the offset, as T-SQL writes a `datetimeoffset`.
+fn with_offset(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    let spaced = || Timestamp::strptime("%Y-%m-%d %H:%M:%S%.f %:z", text);
+    text.parse().or_else(|_| spaced()).ok()
+}
+
+fn of_local(local: DateTime, zone: &TimeZone) -> Result<Timestamp, TimeError> {
+    let meant = zone.to_ambiguous_zoned(local);
+    let told = |offset: Offset| {
+        let with_offset = local.to_zoned(offset.to_time_zone());
+        let told = with_offset.map(|time| time.strftime("%Y-%m-%d %H:%M:%S%.f%:z").to_string());
+        told.map_err(|_| TimeError::NoTime)
+    };
+    match meant.offset() {
+        AmbiguousOffset::Unambiguous { .. } => {
+            let only = meant.unambiguous().map_err(|_| TimeError::NoTime)?;
+            Ok(only.timestamp())
+        }
+        AmbiguousOffset::Gap { .. } => Err(TimeError::Skipped),
+        AmbiguousOffset::Fold { before, after } => Err(TimeError::Twice(Twice {
+            first: told(before)?,
+            second: told(after)?,
+        })),
+    }
 }
 
 /// A local date and time of day, to the second.
@@ -191,22 +238,56 @@ fn civil(text: &str) -> Result<DateTime, MomentError> {
     at.ok_or_else(|| MomentError(text.to_owned()))
 }
 
-/// A local date and time as milliseconds since 1970, UTC. Of an hour that there is twice, the first one is meant.
+/// A local date and time as milliseconds since 1970, UTC. Where clocks are set back, the first of two is meant, which is
+/// told; an offset names the other.
 ///
 /// # Errors
 /// It is no date, or before 1970.
-pub fn unix_ms_of_local(text: &str) -> Result<u64, MomentError> {
+pub fn unix_ms_of_local(text: &str) -> Result<(u64, Option<Twice>), MomentError> {
     let refused = || MomentError(text.to_owned());
-    let at = civil(text)?.to_zoned(local_zone()).map_err(|_| refused())?;
-    u64::try_from(at.timestamp().as_millisecond()).map_err(|_| refused())
+    let (at, twice) = stamp_of_local(text, &local_zone())?;
+    let unix_ms = u64::try_from(at.as_millisecond()).map_err(|_| refused())?;
+    Ok((unix_ms, twice))
+}
+
+fn stamp_of_local(text: &str, zone: &TimeZone) -> Result<(Timestamp, Option<Twice>), MomentError> {
+    if let Some(stamp) = with_offset(text) {
+        return Ok((stamp, None));
+    }
+    let local = civil(text)?;
+    let twice = match of_local(local, zone) {
+        Err(TimeError::Twice(twice)) => Some(twice),
+        _ => None,
+    };
+    let at = local.to_zoned(zone.clone());
+    let at = at.map_err(|_| MomentError(text.to_owned()))?;
+    Ok((at.timestamp(), twice))
 }
 
 /// Milliseconds since 1970, UTC, as a local date and time that [`unix_ms_of_local`] reads.
 pub fn local_of_unix_ms(unix_ms: u64) -> String {
+    let local = stamp_of_unix_ms(unix_ms).to_zoned(local_zone());
+    local.strftime(LOCAL_FORM).to_string()
+}
+
+/// The same, with the offset if the local time comes twice: [`unix_ms_of_local`] reads the same moment.
+pub fn exact_local_of_unix_ms(unix_ms: u64) -> String {
+    exact_local(stamp_of_unix_ms(unix_ms), local_zone())
+}
+
+const LOCAL_FORM: &str = "%Y-%m-%d %H:%M:%S.%3f";
+
+fn stamp_of_unix_ms(unix_ms: u64) -> Timestamp {
     let stamp = i64::try_from(unix_ms).ok();
     let stamp = stamp.and_then(|unix_ms| Timestamp::from_millisecond(unix_ms).ok());
-    let local = stamp.unwrap_or(Timestamp::MAX).to_zoned(local_zone());
-    local.strftime("%Y-%m-%d %H:%M:%S.%3f").to_string()
+    stamp.unwrap_or(Timestamp::MAX)
+}
+
+fn exact_local(stamp: Timestamp, zone: TimeZone) -> String {
+    let local = stamp.to_zoned(zone);
+    let is_one = of_local(local.datetime(), local.time_zone()).is_ok();
+    let offset = if is_one { "" } else { "%:z" };
+    local.strftime(&format!("{LOCAL_FORM}{offset}")).to_string()
 }
 
 /// The current local time, to the nanosecond, and its offset from UTC.
@@ -297,15 +378,64 @@ mod tests {
     #[test]
     fn a_time_survives_its_text() {
         for time_us in [0, 1_764_000_000_123_456, 1_764_000_000_000_000] {
-            assert_eq!(time_of_text(&time_text(time_us)), Some(time_us));
+            assert_eq!(time_of_text(&time_text(time_us)), Ok(time_us));
         }
-        assert_eq!(time_of_text("1970-01-02T00:00:00Z"), Some(86_400_000_000));
+        assert_eq!(time_of_text("1970-01-02T00:00:00Z"), Ok(86_400_000_000));
         assert_eq!(
             time_of_text("1970-01-01 02:00:00.5+01:00"),
-            Some(3_600_500_000)
+            Ok(3_600_500_000)
         );
-        assert!(time_of_text("2026-11-24 10:45").is_some(), "local");
-        assert_eq!(time_of_text("yesterday"), None);
+        assert!(time_of_text("2026-11-24 10:45").is_ok(), "local");
+        assert_eq!(time_of_text("yesterday"), Err(TimeError::NoTime));
+    }
+
+    /// Central Europe.
+    fn zone() -> TimeZone {
+        TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap()
+    }
+
+    #[test]
+    fn a_local_time_that_comes_twice_is_told_and_an_offset_says_which() {
+        let twice = Twice {
+            first: "2026-10-25 02:30:00.5+02:00".to_owned(),
+            second: "2026-10-25 02:30:00.5+01:00".to_owned(),
+        };
+        let written = "2026-10-25 02:30:00.5";
+        let refused = of_local(written.parse().unwrap(), &zone());
+        assert_eq!(refused, Err(TimeError::Twice(twice.clone())));
+        let (first, told) = stamp_of_local(written, &zone()).unwrap();
+        assert_eq!(told, Some(twice.clone()));
+        let of = |text: &str| {
+            let (stamp, told) = stamp_of_local(text, &zone()).unwrap();
+            assert_eq!(told, None, "{text}");
+            stamp
+        };
+        assert_eq!(of(&twice.first), first);
+        for second in [
+            twice.second.as_str(),
+            "2026-10-25T01:30:00.5Z",
+            "2026-10-25 02:30:00.5000000 +01:00",
+        ] {
+            assert_eq!(of(second).duration_since(first).as_secs(), 3600, "{second}");
+        }
+        // The hours around it come once, and one in spring does not come at all.
+        of("2026-10-25 01:59:59");
+        of("2026-10-25 03:00:00");
+        let skipped = "2026-03-29 02:30:00".parse().unwrap();
+        assert_eq!(of_local(skipped, &zone()), Err(TimeError::Skipped));
+    }
+
+    #[test]
+    fn a_moment_of_an_hour_that_comes_twice_is_written_with_its_offset() {
+        for (text, local) in [
+            ("2026-10-25T00:30:00Z", "2026-10-25 02:30:00.000+02:00"),
+            ("2026-10-25T01:30:00Z", "2026-10-25 02:30:00.000+01:00"),
+            ("2026-10-25T02:30:00Z", "2026-10-25 03:30:00.000"),
+        ] {
+            let stamp: Timestamp = text.parse().unwrap();
+            assert_eq!(exact_local(stamp, zone()), local);
+            assert_eq!(stamp_of_local(local, &zone()).unwrap(), (stamp, None));
+        }
     }
 
     #[test]

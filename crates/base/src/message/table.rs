@@ -515,6 +515,7 @@ messages! {
     50313, 16, ship_log_unusable(set, why), "{set} would bring the copy further, but {why}. If it is still being copied, the next round takes it; otherwise bring an intact copy of it. (windlass restore --to FILE recovers the copy as it is.)";
     50314, 17, no_thread(error), "{error}. The system lets this user, service or container have no more threads (ulimit -u, TasksMax, pids.max): raise that limit, or end other programs.";
     50320, 10, log_names_changes(database, kilobytes), "The log of '{database}' names what has changed since the full backup: {kilobytes} KB are read.";
+    50321, 10, time_comes_twice(time, first, second), "'{time}' comes twice, because clocks are set back. The first is taken: {first}. For the second, write '{second}'.";
     50330, 16, sql_server_full_only(database), "Database '{database}' is one of SQL Server, and offline: nothing changes it here, so that there is nothing to make a differential or log backup of. Make a full backup.";
     50331, 16, sql_server_option_refused(option, database), "{option} has no meaning for '{database}', whose files are SQL Server's.";
     50332, 16, sql_server_files_are_final(database), "This backup of '{database}' has the files of an offline database as they were: no other backup can be restored over it. Omit NORECOVERY, STANDBY and STOPAT.";

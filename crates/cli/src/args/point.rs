@@ -1,6 +1,6 @@
 //! Points in the history of a database.
 
-use windlass_base::Lsn;
+use windlass_base::{Lsn, TimeError};
 use windlass_instance::operation::StopAt;
 
 /// A point in the history of a database.
@@ -24,8 +24,16 @@ impl Point {
 
 pub(crate) fn parse_point(text: &str) -> Result<Point, String> {
     let lsn = text.strip_prefix("lsn:").and_then(|lsn| lsn.parse().ok());
-    let time = windlass_base::time_of_text(text).map(Point::Time);
-    lsn.map(Point::Lsn).or(time).ok_or_else(|| {
-        "a time such as '2026-11-24 10:15:00.5' or 2026-11-24T09:15:00Z, or lsn:N".to_owned()
-    })
+    if let Some(lsn) = lsn {
+        return Ok(Point::Lsn(lsn));
+    }
+    windlass_base::time_of_text(text)
+        .map(Point::Time)
+        .map_err(|error| match error {
+            TimeError::NoTime => {
+                "a time such as '2026-11-24 10:15:00.5' or 2026-11-24T09:15:00Z, or lsn:N"
+                    .to_owned()
+            }
+            TimeError::Twice(_) | TimeError::Skipped => error.to_string(),
+        })
 }

@@ -90,7 +90,7 @@ fn parse_state(text: &str) -> Result<State, String> {
         "random" => Ok(State::Random),
         _ => parse_point(text)
             .map(|point| State::At(point.stop()))
-            .map_err(|expected| format!("latest, random, {expected}")),
+            .map_err(|reason| format!("latest, random, or a moment: {reason}")),
     }
 }
 

@@ -76,6 +76,64 @@ fn a_moment_is_reached_through_the_backups_that_lead_there() {
     assert!(run.err.contains("(differential"), "{}", run.err);
 }
 
+/// Central Europe, whose clocks are set back on 25 October 2026.
+const ZONE: (&str, &str) = ("TZ", "CET-1CEST,M3.5.0,M10.5.0/3");
+
+#[test]
+fn a_local_time_that_comes_twice_is_told_with_both_offsets() {
+    let place = Place::new();
+    let at = |at: &str| {
+        let words = ["restore", "media", "--to", "x.db", "--at", at];
+        let run = place.command(&words).env(ZONE.0, ZONE.1).output();
+        Run::of(&run.expect("the program runs"))
+    };
+    let run = at("2026-10-25 02:30");
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    for told in [
+        "it comes twice",
+        "'2026-10-25 02:30:00+02:00' for the first",
+        "'2026-10-25 02:30:00+01:00' for the second",
+    ] {
+        assert!(run.err.contains(told), "{told}: {}", run.err);
+    }
+    let run = at("2026-03-29 02:30");
+    assert!(run.err.contains("no such time"), "{}", run.err);
+    // What it proposes is a moment: only the media are missing.
+    let run = at("2026-10-25 02:30:00+01:00");
+    assert_eq!(run.code, Some(1), "{}", run.err);
+}
+
+#[test]
+fn stopat_takes_the_first_of_two_times_and_says_so_and_an_offset_names_the_other() {
+    let place = Place::new();
+    let numbers = |stop: &str| {
+        let script = format!(
+            "RESTORE DATABASE x FROM DISK = 'd:\\nosuch.bak' WITH STOPAT = '{stop}', NORECOVERY"
+        );
+        std::fs::write(place.path("script.sql"), script).expect("the script");
+        let words = ["sql", "-i", "script.sql", "--json", "--drive", "d=."];
+        let run = place.command(&words).env(ZONE.0, ZONE.1).output();
+        let run = Run::of(&run.expect("the program runs"));
+        let told = "The first is taken: 2026-10-25 02:30:00+02:00. For the second, write '2026-10-25 02:30:00+01:00'.";
+        assert_eq!(
+            run.err.contains(told),
+            stop.len() == 19,
+            "{stop}: {}",
+            run.err
+        );
+        run.numbers()
+    };
+    assert_eq!(numbers("2026-10-25 02:30:00"), [50321, 3201, 3013]);
+    for one in [
+        "2026-10-25 02:30:00+01:00",
+        "2026-10-25 02:30:00 +01:00",
+        "2026-10-25T01:30:00Z",
+        "2026-10-25 03:30:00.0",
+    ] {
+        assert_eq!(numbers(one), [3201, 3013], "{one}");
+    }
+}
+
 #[test]
 fn an_lsn_is_reached_as_well() {
     let (place, _) = history();

@@ -3,7 +3,7 @@
 //!
 //! The syntax tree serves only to be printed.
 
-use windlass_base::{Lsn, local_of_unix_ms};
+use windlass_base::{Lsn, exact_local_of_unix_ms};
 use windlass_codec::{Algorithm, Compression};
 use windlass_crypt::Cipher;
 use windlass_pipeline::{Goal, OnDamage, Overwrite, Probe};
@@ -100,12 +100,12 @@ fn stop(stop: &StopAt) -> Option<RestoreOption> {
     };
     let named = |mark: &WantedMark| StopMark {
         mark: text(mark.name.clone()),
-        after: (mark.after_ms > 0).then(|| text(local_of_unix_ms(mark.after_ms))),
+        after: (mark.after_ms > 0).then(|| text(exact_local_of_unix_ms(mark.after_ms))),
     };
     match stop {
         StopAt::End => None,
         StopAt::Time(unix_ms) => {
-            let at = Value::national(local_of_unix_ms(*unix_ms));
+            let at = Value::national(exact_local_of_unix_ms(*unix_ms));
             Some(O::Valued(W::StopAt, at))
         }
         StopAt::Lsn(at) => Some(O::StopAtMark(lsn(at))),
@@ -478,7 +478,7 @@ mod tests {
                 panic!("{text}");
             };
             let kind = options.wants.unwrap();
-            let found = read_restore(&statement, kind, &mut session).unwrap();
+            let (found, _) = read_restore(&statement, kind, &mut session).unwrap();
             assert_eq!(format!("{found:?}"), format!("{options:?}"), "{text}");
         }
         let options = VerifyOptions {

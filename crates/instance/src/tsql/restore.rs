@@ -71,9 +71,12 @@ fn database(
         };
         Ok((name, part, option::read_restore(statement, kind, session)?))
     };
-    let (name, part, options) = understood().map_err(|failure: Failure| {
+    let (name, part, (options, notes)) = understood().map_err(|failure: Failure| {
         failure.then(table::terminating_abnormally(kind.operation()))
     })?;
+    for note in notes {
+        sink.message(note);
+    }
     match part {
         Some(part) => restore::run_part(session, &name, &part, &options, sink),
         None => restore::run(session, &name, &options, sink).map(drop),

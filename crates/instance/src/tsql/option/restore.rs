@@ -1,7 +1,7 @@
 //! The options of RESTORE, for all its statements.
 
 use windlass_base::message::table;
-use windlass_base::{Lsn, unix_ms_of_local};
+use windlass_base::{Lsn, Message, unix_ms_of_local};
 use windlass_pipeline::OnDamage;
 use windlass_source::Recovery;
 use windlass_tsql::ast::{RestoreOption, RestoreSource, RestoreStatement, StopMark};
@@ -21,9 +21,11 @@ struct Said {
     on_damage: Option<OnDamage>,
     loads_history: bool,
     is_without_key: bool,
+    /// What the options may not mean.
+    notes: Vec<Message>,
 }
 
-/// Reads the devices and options of a RESTORE DATABASE or RESTORE LOG.
+/// Reads the devices and options of a RESTORE DATABASE or RESTORE LOG, with notes on what they may not mean.
 ///
 /// # Errors
 /// 3031, 3032, 3217, and unsupported options.
@@ -31,17 +33,18 @@ pub(crate) fn read_restore(
     statement: &RestoreStatement,
     kind: RestoreKind,
     environment: &mut dyn Environment,
-) -> Result<RestoreOptions, Failure> {
+) -> Result<(RestoreOptions, Vec<Message>), Failure> {
     let statement_kind = match kind {
         RestoreKind::Database => StatementKind::RestoreDatabase,
         RestoreKind::Log => StatementKind::RestoreLog,
     };
     let said = read(statement, statement_kind, environment)?;
-    Ok(RestoreOptions {
+    let options = RestoreOptions {
         wants: Some(kind),
         on_damage: said.on_damage.unwrap_or(OnDamage::Stop),
         ..said.restore
-    })
+    };
+    Ok((options, said.notes))
 }
 
 /// Reads the devices and options of a RESTORE VERIFYONLY.
@@ -146,17 +149,17 @@ fn apply(
             let text = text(value, environment)?.unwrap_or_default();
             options.stop = match lsn(&text)? {
                 Some(lsn) => StopAt::Lsn(lsn),
-                None => StopAt::Time(unix_ms_of_local(&text).map_err(|_| invalid(word))?),
+                None => StopAt::Time(time(word, &text, &mut said.notes)?),
             };
         }
         O::StopAtMark(mark) => {
-            options.stop = match marked(word, mark, environment)? {
+            options.stop = match marked(word, mark, environment, &mut said.notes)? {
                 Marked::Lsn(lsn) => StopAt::Lsn(lsn),
                 Marked::Named(mark) => StopAt::Mark(mark),
             };
         }
         O::StopBeforeMark(mark) => {
-            options.stop = match marked(word, mark, environment)? {
+            options.stop = match marked(word, mark, environment, &mut said.notes)? {
                 Marked::Lsn(lsn) => StopAt::BeforeLsn(lsn),
                 Marked::Named(mark) => StopAt::BeforeMark(mark),
             };
@@ -204,17 +207,25 @@ enum Marked {
     Named(WantedMark),
 }
 
+/// A time, in milliseconds since 1970. Of two, the first is taken; a note tells both.
+fn time(word: OptionWord, text: &str, notes: &mut Vec<Message>) -> Result<u64, Failure> {
+    let (unix_ms, twice) = unix_ms_of_local(text).map_err(|_| invalid(word))?;
+    notes.extend(twice.map(|twice| table::time_comes_twice(text, twice.first, twice.second)));
+    Ok(unix_ms)
+}
+
 fn marked(
     word: OptionWord,
     mark: &StopMark,
     environment: &mut dyn Environment,
+    notes: &mut Vec<Message>,
 ) -> Result<Marked, Failure> {
     let name = text(&mark.mark.node, environment)?.unwrap_or_default();
     let after = match &mark.after {
         None => None,
         Some(after) => {
             let text = text(&after.node, environment)?.unwrap_or_default();
-            Some(unix_ms_of_local(&text).map_err(|_| invalid(word))?)
+            Some(time(word, &text, notes)?)
         }
     };
     match (lsn(&name)?, after) {
