@@ -70,6 +70,12 @@ impl Listing {
         (self.filemarks.len().saturating_sub(1) / 2) as u16
     }
 
+    /// Whether the family is cut off within the filemark behind its last set, which is complete.
+    pub fn lacks_filemark(&self) -> bool {
+        let is_cut = self.trouble.as_ref().is_some_and(MediaError::is_truncation);
+        self.needs_filemark && is_cut
+    }
+
     /// Whether no set can follow the last one unseen, whatever is damaged before it.
     pub fn is_closed(&self) -> bool {
         self.is_closed

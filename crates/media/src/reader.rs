@@ -154,7 +154,8 @@ impl<'a> FamilyReader<'a> {
     }
 
     /// Walks a whole set and checks every byte except payloads. Calls `visit` with each chunk's
-    /// header and the family offset of its payload; it returns whether to continue.
+    /// header and the family offset of its payload; it returns whether to continue. A family that is cut off within
+    /// the filemark behind the set has all of the set: only [`WalkedSet::closed`] refuses it.
     ///
     /// # Errors
     /// The first deviation from what was written. [`MediaError::IncompleteSet`] if the set was
@@ -177,8 +178,11 @@ impl<'a> FamilyReader<'a> {
             other => other,
         })?;
         match walked.end_trouble.take() {
-            None => Ok(walked),
-            Some(trouble) => Err(trouble),
+            Some(trouble) if !trouble.is_truncation() => Err(trouble),
+            trouble => {
+                walked.end_trouble = trouble;
+                Ok(walked)
+            }
         }
     }
 

@@ -30,6 +30,19 @@ pub struct WalkedSet {
     pub(crate) end_trouble: Option<MediaError>,
 }
 
+impl WalkedSet {
+    /// The set, if its filemark follows it.
+    ///
+    /// # Errors
+    /// The family is cut off there.
+    pub fn closed(self) -> Result<Self, MediaError> {
+        match self.end_trouble {
+            None => Ok(self),
+            Some(trouble) => Err(trouble),
+        }
+    }
+}
+
 /// Position of the walk, and what it has seen.
 pub(crate) struct Walk<'a> {
     family: &'a dyn ReadAt,

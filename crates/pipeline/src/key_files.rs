@@ -74,14 +74,21 @@ impl KeyFiles {
         files.filter_map(move |(_, file)| file.entry(set_guid))
     }
 
-    /// The one that all are; the names of two that differ.
+    /// The one that lets in everybody whom any of them lets in: all are alike, unless a change of their recipients was
+    /// interrupted. The names of two of which neither does.
     pub(crate) fn common(&self) -> Result<Option<&KeyFile>, (&str, &str)> {
-        let Some((first, file)) = self.files.first() else {
+        let Some((mut name, mut best)) = self.files.first().map(|(name, file)| (name, file)) else {
             return Ok(None);
         };
-        match self.files.iter().find(|(_, other)| other != file) {
-            None => Ok(Some(file)),
-            Some((other, _)) => Err((first, other)),
+        for (other_name, other) in &self.files {
+            if !best.lets_in_all_of(other) {
+                (name, best) = (other_name, other);
+            }
+        }
+        let mut others = self.files.iter();
+        match others.find(|(_, other)| !best.lets_in_all_of(other)) {
+            None => Ok(Some(best)),
+            Some((other, _)) => Err((name, other)),
         }
     }
 }

@@ -470,6 +470,15 @@ impl MediaSet {
         self.families.iter().find_map(Family::trouble)
     }
 
+    /// The same, of a family that is cut off within the filemark behind its last set.
+    pub fn cut_filemark(&self) -> Option<(&str, &MediaError)> {
+        let mut cut = self
+            .families
+            .iter()
+            .filter(|family| family.listing.lacks_filemark());
+        cut.find_map(Family::trouble)
+    }
+
     /// The same, of the families in which a set may follow the last one that was found.
     pub fn trouble_behind(&self) -> Option<(&str, &MediaError)> {
         let mut open = self.families.iter();

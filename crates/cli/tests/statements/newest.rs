@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use crate::sales::MAKE;
-use crate::support::{Place, make_database, on, registered, rows, succeed, well};
+use crate::support::{Place, make_database, on, pages, registered, rows, succeed, well};
 
 fn keep(place: &Place, count: u32) {
     let connection = Connection::open(place.path("app.db")).expect("a connection");
@@ -470,6 +470,38 @@ fn remove_all(place: &Place, name: &str) {
         if path.exists() {
             std::fs::remove_file(path).expect("it is removed");
         }
+    }
+}
+
+/// The last bytes of a medium are no set's.
+#[test]
+fn a_medium_that_has_lost_its_last_bytes_is_restored_and_verify_says_so() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("media")).expect("a folder");
+    place.succeed(&["backup", "app.db", "--to", "media/a.bak"]);
+    let whole = std::fs::read(place.path("media/a.bak")).expect("the medium");
+    for lost in [1, 100, 4096] {
+        let rest = &whole[..whole.len() - lost];
+        std::fs::write(place.path("media/a.bak"), rest).expect("the medium");
+        for media in ["media", "media/a.bak"] {
+            place.succeed(&["restore", media, "--to", "r.db", "--replace"]);
+            assert_eq!(pages(&place.path("r.db")), pages(&place.path("app.db")));
+        }
+        place.succeed(&["check", "--media", "media"]);
+        let verified = place.run(&["verify", "media/a.bak"]);
+        assert_eq!(verified.code, Some(1), "{}", verified.out);
+        assert!(verified.err.contains("Msg 50309"), "{}", verified.err);
+        place.succeed(&["backup", "app.db", "--to", "media/a.bak"]);
+        place.succeed(&["verify", "media/a.bak", "--set", "2"]);
+        place.succeed(&[
+            "restore",
+            "media/a.bak",
+            "--set",
+            "1",
+            "--to",
+            "r.db",
+            "--replace",
+        ]);
     }
 }
 

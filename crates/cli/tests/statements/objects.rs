@@ -265,7 +265,7 @@ fn as_many_parts_are_on_their_way_as_is_said() {
 #[test]
 fn recipients_are_added_to_objects_and_lost_answers_and_rivals_are_told_apart() {
     let (place, server) = place();
-    for name in ["one", "two", "three"] {
+    for name in ["one", "two", "three", "four"] {
         std::fs::write(place.path(name), format!("the passphrase {name}")).expect("a file");
     }
     let urls = ["1.bak", "2.bak"].map(|key| server.url(key));
@@ -337,8 +337,20 @@ fn recipients_are_added_to_objects_and_lost_answers_and_rivals_are_told_apart() 
     let restored = ["restore", both[1], both[0], "--to", "r.db"];
     well(&place, &server, &[&restored[..], &with("three")].concat());
     same(&place, "r.db");
-    // An older key object that was put back keeps nobody out, and replaces nothing.
+    // A change that was killed between two stripes leaves an older key object: it keeps nobody out, and goes on.
+    let newer = server.content("2.bak.keys").expect("keys");
     server.put("1.bak.keys", &theirs);
+    assert_eq!(verify("three").code, Some(0));
+    let added = rekey("one", "four");
+    assert_eq!(added.code, Some(0), "{}", added.err);
+    for passphrase in ["two", "three", "four"] {
+        assert_eq!(verify(passphrase).code, Some(0), "{passphrase}");
+    }
+    // Of two that each let in somebody else, neither replaces the other.
+    server.put("1.bak.keys", &theirs);
+    server.put("2.bak.keys", &theirs);
+    assert_eq!(rekey("one", "four").code, Some(0));
+    server.put("1.bak.keys", &newer);
     assert_eq!(verify("three").code, Some(0));
     let refused = rekey("one", "two");
     assert_eq!(refused.code, Some(1), "{}", refused.out);

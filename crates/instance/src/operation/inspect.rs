@@ -224,6 +224,10 @@ fn headers(
 
 /// What follows the last good set: an interrupted append is only mentioned, damage is an error.
 fn trouble(media: &MediaSet) -> (Option<Message>, Option<Failure>) {
+    if let Some((device, trouble)) = media.cut_filemark() {
+        let cut = table::last_filemark_cut(device, trouble);
+        return (None, Some(cut.into()));
+    }
     let Some((device, trouble)) = media.trouble() else {
         return (None, None);
     };

@@ -114,7 +114,7 @@ fn check_holes(family: &Family, set: &SetListing) -> Result<(), Error> {
         });
         match damaged.is_some() {
             true => Ok(()),
-            false => walked.map(drop),
+            false => walked?.closed().map(drop),
         }
     })?;
     damaged.map_or(Ok(()), Err)
