@@ -491,7 +491,7 @@ messages! {
     50271, 16, restore_over_sql_server(database), "Database '{database}' is one of SQL Server. Drop it first (its files stay), or restore under another name.";
     50272, 16, sql_server_restore_broke_off(database), "The restore of '{database}' broke off while a differential was applied, so that its files are of no use. Begin again with the full backup, WITH REPLACE.";
     50290, 16, moment_not_reached(moment, reason), "No backups lead to {moment}: {reason}. Nothing was restored.";
-    50291, 16, no_media_in_folder(folder), "There are no backups in '{folder}'; subfolders are not searched.";
+    50291, 16, no_media_in_folder(folder, further), "There are no backups in '{folder}'{further}.";
     50292, 16, drill_needs_space(database, needed, most), "'{database}' takes {needed} bytes when it is restored, more than the {most} that the drill may use (--space).";
     50293, 16, drill_without_backups(database), "No backup of '{database}' that the history knows is still there. Name its backups, or the folder that has them, with --from.";
     50294, 16, drill_answered_no(answer), "The query was answered with '{answer}': the first value of its first row must be neither missing, NULL, 0 nor empty.";

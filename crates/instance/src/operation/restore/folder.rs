@@ -83,7 +83,13 @@ pub(super) fn unfolded(
             held.dedup();
             Err(table::no_backup_of(of, held.join(", ")).into())
         }
-        (true, _) => Err(table::no_media_in_folder(&first).into()),
+        (true, _) => {
+            let further = match crate::is_url(&first) {
+                true => "",
+                false => "; subfolders are not searched",
+            };
+            Err(table::no_media_in_folder(&first, further).into())
+        }
     }
 }
 
