@@ -9,48 +9,88 @@ use windlass_media::SetType;
 use super::set::{ChainSet, Times};
 
 /// Takes back dates that cannot be true: what a log backup continues, and the base of a differential, was made before
-/// it. So one that is dated later was made with the clock ahead.
+/// it. So one that is dated later was made with the clock ahead, if an earlier one of its recovery fork has a date that
+/// fits; otherwise the clock may have been behind when the later one was made.
+///
+/// For those who look for the newest state: what is kept for a time goes by the dates that sets have.
 pub fn settle_dates(sets: &mut [ChainSet]) {
+    let earlier = Earlier::of(sets);
+    for (before, next) in continued(sets) {
+        if earlier.begins_before(&sets[before], &sets[next]) {
+            settle(sets, before, next);
+        }
+    }
+}
+
+/// The sets of which one was made before the other for sure, the later ones first: so each has its own date when it
+/// tells that of the one before.
+fn continued(sets: &[ChainSet]) -> Vec<(usize, usize)> {
     type End = (Guid, Guid, Lsn);
     let mut ends: BTreeMap<End, Vec<usize>> = BTreeMap::new();
+    let mut bases: BTreeMap<Guid, Vec<usize>> = BTreeMap::new();
     for (index, set) in sets.iter().enumerate() {
         let end = (set.family_guid, set.fork, set.last_lsn);
         ends.entry(end).or_default().push(index);
-    }
-    let of = |kind| -> Vec<usize> {
-        let all = 0..sets.len();
-        all.filter(|index| sets[*index].kind == kind).collect()
-    };
-    let differentials = of(SetType::Differential);
-    let mut logs = of(SetType::Log);
-    // The later ones first, so that each has its own date when it tells that of the one before.
-    logs.sort_by_key(|index| std::cmp::Reverse(sets[*index].last_lsn));
-    for log in logs {
-        let set = &sets[log];
-        let before = ends.get(&(set.family_guid, set.fork, set.first_lsn));
-        for &before in before.into_iter().flatten() {
-            if is_continued(&sets[before], &sets[log]) {
-                settle(sets, before, log);
-            }
-        }
-    }
-    let mut bases: BTreeMap<Guid, Vec<usize>> = BTreeMap::new();
-    for (index, set) in sets.iter().enumerate() {
         bases.entry(set.name_as_base()).or_default().push(index);
     }
-    for differential in differentials {
-        let base = sets[differential].base;
-        for &base in base.and_then(|base| bases.get(&base)).into_iter().flatten() {
-            if sets[base].is_base_of(&sets[differential]) {
-                settle(sets, base, differential);
-            }
+    let mut order: Vec<usize> = (0..sets.len()).collect();
+    order.sort_by_key(|index| std::cmp::Reverse(sets[*index].last_lsn));
+    let mut found = Vec::new();
+    for next in order {
+        let set = &sets[next];
+        let before = match (set.kind, set.base) {
+            (SetType::Log, _) => ends.get(&(set.family_guid, set.fork, set.first_lsn)),
+            (SetType::Differential, Some(base)) => bases.get(&base),
+            _ => None,
+        };
+        let before = before.into_iter().flatten().copied();
+        let is_before =
+            |before: &usize| is_continued(&sets[*before], set) || sets[*before].is_base_of(set);
+        found.extend(before.filter(is_before).map(|before| (before, next)));
+    }
+    found
+}
+
+/// The earliest date of the sets of each recovery fork up to each LSN.
+struct Earlier(BTreeMap<(Guid, Guid, Lsn), i64>);
+
+impl Earlier {
+    fn of(sets: &[ChainSet]) -> Self {
+        let mut first: BTreeMap<(Guid, Guid, Lsn), i64> = BTreeMap::new();
+        for set in sets {
+            let Some(times) = set.times else { continue };
+            let at = first.entry((set.family_guid, set.fork, set.last_lsn));
+            let at = at.or_insert(times.started);
+            *at = times.started.min(*at);
         }
+        let mut last: Option<(Guid, Guid, i64)> = None;
+        for ((family, fork, _), at) in &mut first {
+            if let Some((same_family, same_fork, earliest)) = last
+                && (same_family, same_fork) == (*family, *fork)
+            {
+                *at = earliest.min(*at);
+            }
+            last = Some((*family, *fork, *at));
+        }
+        Self(first)
+    }
+
+    /// Whether the date of a set of the same fork, with an earlier LSN than `set`, is before that of `next`.
+    fn begins_before(&self, set: &ChainSet, next: &ChainSet) -> bool {
+        let of = |lsn| (set.family_guid, set.fork, lsn);
+        let mut earlier = self.0.range(of(Lsn::ZERO)..of(set.last_lsn));
+        let earliest = earlier.next_back().map(|(_, at)| *at);
+        earliest
+            .zip(next.times)
+            .is_some_and(|(at, times)| at <= times.started)
     }
 }
 
 /// Whether a log backup continues a state for sure: at the LSN between them, both know the same log.
 fn is_continued(state: &ChainSet, log: &ChainSet) -> bool {
-    let is_next = state.last_lsn == log.first_lsn && state.last_lsn < log.last_lsn;
+    let is_next = log.kind == SetType::Log
+        && state.last_lsn == log.first_lsn
+        && state.last_lsn < log.last_lsn;
     let is_known = match (state.ending, log.previous) {
         (Some(ending), Some(previous)) => ending == previous,
         _ => state.lineage == log.lineage && state.lineage != 0,

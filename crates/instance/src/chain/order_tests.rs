@@ -98,15 +98,30 @@ fn a_log_backup_is_not_dated_later_than_the_one_that_continues_it() {
 }
 
 #[test]
+fn a_clock_that_was_behind_makes_nothing_before_it_old() {
+    let chain = [
+        set(Full, 1, 1, None),
+        joined(log(2, 1, 2), 10, 20),
+        joined(dated(log(3, 2, 3), 0), 20, 30),
+        joined(log(4, 3, 4), 30, 40),
+    ];
+    let mut sets = chain.clone();
+    settle_dates(&mut sets);
+    assert_eq!(sets, chain);
+    assert_eq!(newest(&sets), [0, 1, 2, 3]);
+}
+
+#[test]
 fn a_base_is_not_dated_later_than_its_differential() {
     let mut sets = [
-        dated(set(Full, 1, 1, None), 900),
-        set(Differential, 2, 2, Some(1)),
-        set(Full, 3, 3, None),
+        set(Full, 4, 1, None),
+        dated(set(Full, 1, 2, None), 900),
+        set(Differential, 2, 3, Some(1)),
+        set(Full, 3, 4, None),
     ];
     settle_dates(&mut sets);
-    assert_eq!(sets[0].times.unwrap().finished, 20);
-    assert_eq!(newest(&sets), [2]);
+    assert_eq!(sets[1].times.unwrap().finished, 30);
+    assert_eq!(newest(&sets), [3]);
 }
 
 #[test]

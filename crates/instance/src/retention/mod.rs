@@ -31,5 +31,6 @@ pub use found::{FoundFile, FoundMedia, FoundSet};
 pub use known::add_known;
 pub use policy::{Now, Policy, PolicyError};
 pub use remove::delete;
+pub(crate) use scan::chain_sets;
 pub(crate) use scan::scan_only;
-pub use scan::{FoundOther, Place, Scan, add_dependents, chain_sets, scan};
+pub use scan::{FoundOther, Place, Scan, add_dependents, scan, settled_sets};

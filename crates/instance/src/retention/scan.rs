@@ -33,7 +33,7 @@ const WITHOUT_SETS: &str =
 pub type Place = (usize, usize);
 
 /// All sets on some media, with their places.
-pub fn chain_sets(media: &[FoundMedia]) -> (Vec<Place>, Vec<ChainSet>) {
+pub(crate) fn chain_sets(media: &[FoundMedia]) -> (Vec<Place>, Vec<ChainSet>) {
     let places = media.iter().enumerate().flat_map(|(number, medium)| {
         let obstacle = medium.obstacle();
         medium.sets.iter().enumerate().map(move |(place, set)| {
@@ -44,7 +44,12 @@ pub fn chain_sets(media: &[FoundMedia]) -> (Vec<Place>, Vec<ChainSet>) {
             ((number, place), chain)
         })
     });
-    let (places, mut sets): (Vec<Place>, Vec<ChainSet>) = places.unzip();
+    places.unzip()
+}
+
+/// The same for those who look for the newest state: see [`settle_dates`].
+pub fn settled_sets(media: &[FoundMedia]) -> (Vec<Place>, Vec<ChainSet>) {
+    let (places, mut sets) = chain_sets(media);
     settle_dates(&mut sets);
     (places, sets)
 }

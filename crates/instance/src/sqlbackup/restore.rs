@@ -200,7 +200,7 @@ fn newest(
     kinds: &[SetType],
     unfinished: &mut Vec<String>,
 ) -> Result<Vec<(Place, SetType)>, String> {
-    let (places, mut sets) = retention::chain_sets(media);
+    let (places, mut sets) = retention::settled_sets(media);
     for set in sets.iter_mut().filter(|set| !kinds.contains(&set.kind)) {
         set.obstacle = Some(Obstacle::Media(
             "it is of no kind that is wanted".to_owned(),

@@ -34,7 +34,7 @@ pub(super) fn check(
 }
 
 fn verdict(scan: &Scan, asked: &[String], limits: Limits) -> Verdict {
-    let (places, sets) = retention::chain_sets(&scan.media);
+    let (places, sets) = retention::settled_sets(&scan.media);
     let chains = Chains::of(&sets);
     let of: Vec<Provenance> = places
         .iter()
