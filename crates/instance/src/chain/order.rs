@@ -113,6 +113,10 @@ fn settle(sets: &mut [ChainSet], before: usize, next: usize) {
         started: own.started.min(until),
         finished: own.finished.min(until),
     });
+    let ended_ms = sets[before].ended_ms.zip(sets[next].ended_ms);
+    if let Some((own, next)) = ended_ms {
+        sets[before].ended_ms = Some(own.min(next));
+    }
 }
 
 /// The times, corrected by the LSN: that of a `SQLite` file contains the clock's seconds and never
@@ -182,21 +186,21 @@ pub fn is_newer(one: &ChainSet, other: &ChainSet) -> bool {
             return false;
         }
     }
-    if let Some(order) = order_of_forks(one, other) {
+    if let Some(order) = order_within_seconds(one, other) {
         return order.is_gt();
     }
     let finished = |set: &ChainSet| set.times.map(|times| (times.finished, times.started));
     (one.last_lsn, finished(one)) > (other.last_lsn, finished(other))
 }
 
-/// The order of states of two recovery forks within seconds that do not tell it. LSNs begin again with a restore, and
-/// do not tell it either.
-fn order_of_forks(one: &ChainSet, other: &ChainSet) -> Option<Ordering> {
-    if one.fork == other.fork {
-        return None;
-    }
-    let of = |one: Option<u64>, other: Option<u64>| Some(one?.cmp(&other?));
-    let by_history = || Some(one.recorded?.cmp(&other.recorded?));
-    let order = of(one.ended_ms, other.ended_ms).or_else(by_history)?;
+/// The order of states within seconds that do not tell it. LSNs begin again with a restore, and do not tell that of two
+/// recovery forks either; of one fork whose files were put back, they tell another one than the time.
+fn order_within_seconds(one: &ChainSet, other: &ChainSet) -> Option<Ordering> {
+    let by_time = || Some(one.ended_ms?.cmp(&other.ended_ms?));
+    let by_history = || match one.fork == other.fork {
+        true => None,
+        false => Some(one.recorded?.cmp(&other.recorded?)),
+    };
+    let order = by_time().or_else(by_history)?;
     order.is_ne().then_some(order)
 }

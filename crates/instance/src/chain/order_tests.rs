@@ -56,6 +56,9 @@ fn of_two_forks_in_one_second_the_state_that_ended_later_is_newer() {
     // Within one fork, the log tells it.
     here.fork = left.fork;
     assert!(is_newer(&left, &here) && !is_newer(&here, &left));
+    // Not if the files were put back: then nobody knows which history is meant to go on.
+    (left.ended_ms, here.ended_ms) = (Some(15_200), Some(15_201));
+    assert!(is_newer(&here, &left) && is_rival(&left, &here));
 }
 
 #[test]
