@@ -200,6 +200,17 @@ fn one_log_backup_with_the_clock_ahead_keeps_no_one_from_restoring_what_is_behin
     let run = restore(&["--at", &format!("lsn:{lsn}")]);
     assert_eq!(run.code, Some(0), "{}", run.err);
     back("3.trn").and(back("4.trn")).expect("moved");
+    // What shows its place is kept with it.
+    succeed(
+        &place,
+        "BACKUP DATABASE Shop TO DISK = 'D:\\media\\full2.bak'",
+    );
+    let doubtful = place.run(&["expire", "media", "--last", "1", "--delete"]);
+    assert_eq!(doubtful.code, Some(1), "{}", doubtful.out);
+    let kept = |name: &str| place.path(&format!("media/{name}")).exists();
+    assert_eq!(["2.trn", "3.trn", "4.trn"].map(kept), [true, true, false]);
+    let run = restore(&["--latest"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
 }
 
 /// Commits and two backups of one second, with a restore to before the commits in between.

@@ -54,6 +54,7 @@ use std::collections::BTreeMap;
 use windlass_base::{Guid, Lsn};
 use windlass_media::SetType;
 
+pub(crate) use order::proofs;
 pub use order::{is_newer, rivals, settle_dates};
 pub(crate) use set::is_empty;
 pub use set::{ChainSet, Obstacle, Times};

@@ -22,6 +22,13 @@ pub fn settle_dates(sets: &mut [ChainSet]) {
     }
 }
 
+/// The sets that take the dates of some others back, see [`settle_dates`]: without them, these dates count again.
+pub(crate) fn proofs(sets: &[ChainSet], dated_wrong: &[usize]) -> Vec<usize> {
+    let mut proofs = continued(sets);
+    proofs.retain(|(before, next)| dated_wrong.contains(before) && !dated_wrong.contains(next));
+    proofs.into_iter().map(|(_, next)| next).collect()
+}
+
 /// The sets of which one was made before the other for sure, the later ones first: so each has its own date when it
 /// tells that of the one before.
 fn continued(sets: &[ChainSet]) -> Vec<(usize, usize)> {

@@ -8,7 +8,7 @@ use windlass_catalog::provenance::databases;
 use windlass_media::SetType;
 
 use super::{FoundMedia, FoundSet, Now, Place, Policy, chain_sets};
-use crate::chain::{ChainSet, Chains, Obstacle, Why, is_newer, rivals};
+use crate::chain::{ChainSet, Chains, Obstacle, Why, is_newer, proofs, rivals};
 
 /// What happens to a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,6 +120,9 @@ pub fn decide(
         })
         .collect();
     let mut doubtful = BTreeSet::new();
+    for medium in (proofs(&sets, &ahead).into_iter()).map(|index| places[index].0) {
+        reasons[medium].insert(PROOF.to_owned());
+    }
     for medium in ahead.into_iter().map(|index| places[index].0) {
         reasons[medium].insert(FUTURE.to_owned());
         doubtful.insert(medium);
@@ -157,6 +160,9 @@ pub fn decide(
 
 /// The reason to keep what would be the newest by its date.
 const FUTURE: &str = "dated in the future: the clock was wrong then, or is now";
+
+/// The reason to keep what is behind such a set.
+const PROOF: &str = "shows that one dated in the future is older";
 
 /// The reason to keep what the newest by its date may not replace.
 const RIVAL: &str = "newer by its LSN than the newest by date: the clock was set back, or the database's files were";
