@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use windlass_media::craft::{self, Medium, Set};
 
-use crate::log_backups::{chain, insert};
+use crate::log_backups::{chain, insert, last};
 use crate::sqlbackup;
 use crate::support::{Place, succeed};
 
@@ -248,4 +248,44 @@ fn of_two_states_of_one_second_the_one_behind_the_restore_is_the_newer() {
         run.out,
         run.err
     );
+}
+
+/// The machine's snapshot is put back, and a full backup was made in between that the log has passed since.
+#[test]
+fn a_full_backup_of_a_history_that_was_left_takes_no_part_in_the_one_that_replaced_it() {
+    let place = Place::new();
+    chain(&place, 1);
+    let of_machine = ["shop.mdf", "shop.ldf", "instance/windlass.catalog"];
+    let copied = of_machine.map(|file| std::fs::read(place.path(file)).expect("a file"));
+    insert(&place, 2);
+    std::fs::create_dir_all(place.path("media")).expect("a folder");
+    succeed(
+        &place,
+        "BACKUP DATABASE Shop TO DISK = 'D:\\media\\left.bak'",
+    );
+    for (file, bytes) in of_machine.iter().zip(&copied) {
+        std::fs::write(place.path(file), bytes).expect("put back");
+    }
+    (3..=9).for_each(|row| insert(&place, row));
+    for file in ["3.trn", "4.trn"] {
+        succeed(
+            &place,
+            &format!("BACKUP LOG Shop TO DISK = 'D:\\media\\{file}'"),
+        );
+        insert(&place, 10);
+    }
+    for file in ["full.bak", "1.trn"] {
+        std::fs::rename(place.path(file), place.path(&format!("media/{file}"))).expect("moved");
+    }
+    let [left, log] = ["left.bak", "3.trn"].map(|name| set_of(&place, &format!("media/{name}")));
+    assert!(log.first_lsn < left.last_lsn && left.last_lsn < log.last_lsn);
+    let restore = || place.run(&["restore", "media", "--to", "r.db", "--replace"]);
+    let run = restore();
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    place.succeed(&["expire", "media", "--last", "1", "--delete"]);
+    let run = restore();
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let attach = "CREATE DATABASE R ON (FILENAME = 'D:\\r.db') LOG ON (FILENAME = 'D:\\r.db-log') FOR ATTACH";
+    succeed(&place, attach);
+    assert_eq!(last(&place, "R"), 10);
 }

@@ -23,7 +23,7 @@
 //!    A log backup continues any state of its family and recovery fork whose end lies within its log: where the
 //!    checksums of the log before are known, one with the same; otherwise one of its own machine and file, if there is one.
 //!    If it continues one for sure, another log backup that ends within it is of another history, and so is a state
-//!    that ended before that one.
+//!    that ended before that one, or a full backup behind the last one that it knows.
 //! 2. A set is restorable if it has no obstacle of its own and the set it is based on is restorable.
 //! 3. The newer of two states is the one whose backup began after the other had finished; if they
 //!    overlapped, the one with the higher LSN. Time comes first because the log of a database that was

@@ -159,6 +159,16 @@ fn a_log_backup_of_a_history_that_was_left_is_no_part_of_the_one_that_replaced_i
     // One that was made while the log was saves the logs before it.
     sets[2] = joined(dated(set(Full, 3, 5, None), 5), 0, 31);
     assert_eq!(Chains::of(&sets).path(4), Ok(vec![2, 4]));
+    // Unless the log backup knows only an earlier full backup as the last one.
+    for (last_full, path) in [
+        ((guid(1), lsn(1)), vec![0, 1, 3, 4]),
+        ((guid(3), lsn(5)), vec![2, 4]),
+        ((guid(9), lsn(6)), vec![2, 4]),
+    ] {
+        sets[4].last_full = Some(last_full);
+        assert_eq!(Chains::of(&sets).path(4), Ok(path));
+    }
+    sets[4].last_full = None;
     // A log backup that cannot be restored proves nothing that helps.
     sets[2] = joined(dated(log(3, 1, 5), 5), 10, 31);
     sets[3].obstacle = Some(super::Obstacle::Damaged);

@@ -95,6 +95,8 @@ pub struct ChainSet {
     pub previous: Option<u64>,
     /// The checksum of the log before its last LSN.
     pub ending: Option<u64>,
+    /// Of a log backup, the full backup that its database had last, and the LSN where that begins.
+    pub last_full: Option<(Guid, Lsn)>,
     /// Why it cannot be restored, regardless of other sets.
     pub obstacle: Option<Obstacle>,
 }
@@ -121,6 +123,10 @@ impl ChainSet {
             lineage: lineage_of(&of_set(set)),
             previous: described.as_ref().and_then(BackupDescription::previous),
             ending: described.as_ref().and_then(BackupDescription::ending),
+            last_full: (described.as_ref())
+                .filter(|described| described.is_log())
+                .map(BackupDescription::base)
+                .map(|base| (base.set, base.first_lsn)),
             set_guid: set.set_guid,
             original_guid: set.original_guid,
             family_guid: set.family_guid,
@@ -174,6 +180,7 @@ impl ChainSet {
             lineage: lineage_of(&past.of),
             previous: None,
             ending: None,
+            last_full: None,
             set_guid: past.set_guid.unwrap_or(Guid::NIL),
             original_guid: None,
             family_guid: past.of.family_guid,
@@ -216,12 +223,16 @@ impl ChainSet {
         [first.flatten(), last.flatten()]
     }
 
-    /// Whether it can have been made while `log` was, which begins where `before` ends: log backups follow one another.
+    /// Whether it can have been made while `log` was, which begins where `before` ends: log backups follow one another,
+    /// and each knows the last full backup.
     pub(super) fn can_be_between(&self, before: &Self, log: &Self) -> bool {
         let is_after = |one: Option<u64>, other: Option<u64>| {
             one.zip(other).is_none_or(|(one, other)| one >= other)
         };
+        let is_known =
+            |(last, first_lsn): (Guid, Lsn)| last == self.set_guid || first_lsn > self.first_lsn;
         self.kind != SetType::Log
+            && (!self.can_be_base() || log.last_full.is_none_or(is_known))
             && is_after(self.ended_ms, before.ended_ms)
             && is_after(log.ended_ms, self.ended_ms)
     }

@@ -40,6 +40,7 @@ pub(super) fn set(kind: SetType, number: u8, time: u32, base: Option<u8>) -> Cha
         lineage: 0,
         previous: None,
         ending: None,
+        last_full: None,
         ended_ms: None,
         recorded: None,
         contradicted_until: None,

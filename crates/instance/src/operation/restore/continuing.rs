@@ -175,6 +175,7 @@ impl Inventory {
             lineage: 0,
             previous: None,
             ending: None,
+            last_full: None,
             ended_ms: None,
             recorded: None,
             contradicted_until: None,
