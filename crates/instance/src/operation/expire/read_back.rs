@@ -155,6 +155,11 @@ impl Session {
             ..MediaOptions::default()
         };
         let opened = OpenedSet::open(self, devices, &options)?;
+        if let Some((device, trouble)) = opened.media.cut_filemark()
+            && position == opened.media.sets().len()
+        {
+            return Err(table::last_filemark_cut(device, trouble).into());
+        }
         let without_key = opened.set.is_encrypted();
         let request = ReadRequest {
             keys: ReadKeys {
