@@ -171,18 +171,15 @@ impl<'a> FamilyReader<'a> {
             ..*self
         };
         let walked = within.walk_at(set.offset, set.configuration.position, visit);
-        let mut walked = walked.map_err(|trouble| match trouble {
+        let walked = walked.map_err(|trouble| match trouble {
             MediaError::IncompleteSet { reason, .. } if set.end.is_some() => {
                 crosses_filemark(*reason)
             }
             other => other,
         })?;
-        match walked.end_trouble.take() {
-            Some(trouble) if !trouble.is_truncation() => Err(trouble),
-            trouble => {
-                walked.end_trouble = trouble;
-                Ok(walked)
-            }
+        match &walked.end_trouble {
+            Some(trouble) if !trouble.is_truncation() => walked.closed(),
+            _ => Ok(walked),
         }
     }
 

@@ -207,8 +207,8 @@ fn failed(name: &str, error: io::Error) -> Error {
     windlass_device::Error::new(Operation::Write, name, error).into()
 }
 
-/// The keys already next to the media. If key files exist but none can be read, or if they differ, replacing them could
-/// lock out recipients whom nobody has named.
+/// The keys already next to the media. If key files exist but none can be read, or none lets in everybody, replacing
+/// them could lock out recipients whom nobody has named.
 fn earlier(media: &MediaSet, replaces: bool) -> Result<KeyFile, Error> {
     let files = media.key_files();
     match (files.common(), files.unusable.first()) {

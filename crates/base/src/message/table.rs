@@ -509,7 +509,7 @@ messages! {
     50306, 10, all_rehearsed(would, failed, skipped), "No backup was made: {would} databases would be backed up, {failed} would fail, {skipped} are left out.";
     50307, 16, name_of_windows(name), "'{name}' is a name of Windows, and would be a file of an odd name here. Media of backup, restore, verify, header, files and label, and all names in T-SQL, may begin with a drive (--drive, sp_windlass_drive); here, name the file or folder itself.";
     50308, 16, dash_is_no_file(), "'-' names no file: media are not read from or written to a pipe. './-' names a file of that name.";
-    50309, 16, last_filemark_cut(device, trouble), "'{device}' has lost its last bytes ({trouble}). Its backup sets are complete and can be restored; the next backup writes the rest again.";
+    50309, 16, last_filemark_cut(device, trouble), "'{device}' has lost its last bytes ({trouble}). Its backup sets are complete and can be restored; a backup that is appended to it writes the rest again.";
     50310, 16, times_contradict(later, earlier), "The clock was set back within this log: the commit at LSN {later} is later than the time to stop at, and the commit at LSN {earlier}, which was made after it, is not. Nothing was changed. Name the point by its LSN instead: STOPATMARK or STOPBEFOREMARK = 'lsn:N', or --at lsn:N.";
     50311, 10, end_is_the_moment(moment, last, ended), "No commit in the backups is later than {moment}. The last of them, {last}, ended at {ended} by its clock, which no other backup contradicts: the state is that of its end.";
     50312, 10, end_not_believed(set, next), "The clock was ahead at the end of {set}: {next} goes on behind it and ended earlier. Its end is not believed, only the times of commits.";

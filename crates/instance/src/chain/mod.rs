@@ -33,8 +33,8 @@
 //!    precedence over the date. The state of a log backup of a SQLite file is that of its last LSN, whenever and
 //!    behind whatever it was written: it ends before a gap, and a full backup made behind the gap is newer. An empty
 //!    database is older than any that holds something: it has lost its content, or never had any. A page-engine
-//!    database begins a new recovery fork with each restore, and within one its LSNs only grow; of two forks in one second
-//!    the milliseconds in their descriptions, or the order of the history, tell which is the newer. What a log backup
+//!    database begins a new recovery fork with each restore, and within one its LSNs only grow; of two states within
+//!    one second the milliseconds in their descriptions tell which is the newer, or of two forks the order of the history. What a log backup
 //!    continues and what a differential is based on is older than it: where its date says otherwise and earlier ones do not,
 //!    the clock was ahead, and the date does not count ([`settle_dates`]). A backup that is dated before an earlier
 //!    one of its database says so, if the history knew that one. Where these contradict the dates

@@ -1,7 +1,7 @@
 //! Which of two states is the newer, and where nobody can tell.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_base::{Guid, Lsn};
 use windlass_media::SetType;
@@ -24,8 +24,12 @@ pub fn settle_dates(sets: &mut [ChainSet]) {
 
 /// The sets that take the dates of some others back, see [`settle_dates`]: without them, these dates count again.
 pub(crate) fn proofs(sets: &[ChainSet], dated_wrong: &[usize]) -> Vec<usize> {
+    let wrong: BTreeSet<usize> = dated_wrong.iter().copied().collect();
+    if wrong.is_empty() {
+        return Vec::new();
+    }
     let mut proofs = continued(sets);
-    proofs.retain(|(before, next)| dated_wrong.contains(before) && !dated_wrong.contains(next));
+    proofs.retain(|(before, next)| wrong.contains(before) && !wrong.contains(next));
     proofs.into_iter().map(|(_, next)| next).collect()
 }
 
@@ -98,10 +102,8 @@ fn is_continued(state: &ChainSet, log: &ChainSet) -> bool {
     let is_next = log.kind == SetType::Log
         && state.last_lsn == log.first_lsn
         && state.last_lsn < log.last_lsn;
-    let is_known = match (state.ending, log.previous) {
-        (Some(ending), Some(previous)) => ending == previous,
-        _ => state.lineage == log.lineage && state.lineage != 0,
-    };
+    let is_same = log.seen_of(state)[0];
+    let is_known = is_same.unwrap_or(state.lineage == log.lineage && state.lineage != 0);
     let is_in_order = (state.recorded.zip(log.recorded)).is_none_or(|(one, next)| one < next);
     is_next && is_known && is_in_order
 }

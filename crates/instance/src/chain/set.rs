@@ -215,7 +215,7 @@ impl ChainSet {
 
     /// Of a log backup: whether it has the same log as a state at its first LSN, and at its last one; `None` where nothing
     /// says so. At both, the checksum of the block before is known.
-    pub(super) fn seen_of(&self, state: &Self) -> [Option<bool>; 2] {
+    pub(crate) fn seen_of(&self, state: &Self) -> [Option<bool>; 2] {
         let is_equal = |one: Option<u64>, other: Option<u64>| Some(one? == other?);
         let first =
             (state.last_lsn == self.first_lsn).then(|| is_equal(state.ending, self.previous));

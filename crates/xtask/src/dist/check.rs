@@ -101,6 +101,7 @@ fn archive(release: &Release, host: Target, folder: &Path) -> Result<(), String>
     fs::copy(folder.join("app.db"), &database)
         .map_err(|error| format!("{}: {error}", database.display()))?;
     let run = |arguments: &[&str]| {
+        // Without a PATH, it is not looked for there.
         let mut command = Command::new("/usr/sbin/chroot");
         command.arg(&root).arg("/usr/bin/windlass").args(arguments);
         let outcome = output(command.env_clear().env("HOME", "/srv"));

@@ -80,10 +80,7 @@ impl Inventory {
     fn goes_on(&self, log: usize, next: usize) -> bool {
         let (log, next) = (&self.chain[log], &self.chain[next]);
         let is_behind = next.first_lsn <= log.last_lsn && log.last_lsn <= next.last_lsn;
-        let is_joined = match (log.ending, next.previous) {
-            (Some(ending), Some(previous)) if log.last_lsn == next.first_lsn => ending == previous,
-            _ => log.is_of_one_lineage(next),
-        };
+        let is_joined = next.seen_of(log)[0].unwrap_or_else(|| log.is_of_one_lineage(next));
         (log.family_guid, log.fork) == (next.family_guid, next.fork) && is_behind && is_joined
     }
 }
