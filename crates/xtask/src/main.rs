@@ -173,6 +173,7 @@ fn simulate(seeds: u64, first: u64) -> Result<(), String> {
 }
 
 fn test() -> Result<(), String> {
+    run::tell_free_space("before");
     run::step("format", "cargo", &["fmt", "--all", "--check"])?;
     tidy::check()?;
     messages::write(true)?;
@@ -198,5 +199,8 @@ fn test() -> Result<(), String> {
     tools::install_missing();
     clients::install();
     run::step("model checks", "cargo", &run::MODEL_CHECKS)?;
-    run::step("tests", "cargo", &["test", "--workspace", "--no-fail-fast"])
+    run::tell_free_space("before the tests");
+    let tests = run::step("tests", "cargo", &["test", "--workspace", "--no-fail-fast"]);
+    run::tell_free_space("after the tests");
+    tests
 }

@@ -30,6 +30,19 @@ pub(crate) fn execute(name: &str, command: &mut Command) -> Result<(), String> {
     Ok(())
 }
 
+/// Prints how much disk is left: tests fail in many ways without it.
+pub(crate) fn tell_free_space(when: &str) {
+    for folder in [Path::new("."), &std::env::temp_dir()] {
+        if let Ok(Some(free)) = windlass_io::directory::free_bytes(folder) {
+            println!(
+                "== {when}: {} GB are free in {}",
+                free >> 30,
+                folder.display()
+            );
+        }
+    }
+}
+
 /// What a command prints; an error with its words if it fails.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command

@@ -219,21 +219,29 @@ fn offsets_beyond_four_gigabytes_are_read_and_written() {
     }
     drop(file);
     let snapshot = open(&path);
+    // The target reserves its whole size; the file that is read takes next to no space.
+    let free_bytes = windlass_io::directory::free_bytes(folder.path()).unwrap();
+    let has_room = free_bytes.is_none_or(|free| free > size_bytes + (1 << 30));
     let target = folder.path().join("copy.db");
-    let target =
-        windlass_source::sqlite::SqliteTarget::begin(&request(&target, size_bytes)).unwrap();
+    let target = has_room.then(|| SqliteTarget::begin(&request(&target, size_bytes)).unwrap());
     let mut buffer = AlignedBuffer::new(EXTENT_BYTES);
     for mark in marks {
         let offset = mark / EXTENT_BYTES as u64 * EXTENT_BYTES as u64;
         let bytes = (size_bytes - offset).min(EXTENT_BYTES as u64) as usize;
         snapshot.read(1, offset, &mut buffer[..bytes]).unwrap();
         assert_eq!(buffer[(mark - offset) as usize], b'!');
-        windlass_source::RestoreTarget::write(&target, 1, offset, &buffer[..bytes]).unwrap();
+        if let Some(target) = &target {
+            target.write(1, offset, &buffer[..bytes]).unwrap();
+        }
     }
     let error = snapshot.read(1, 5 << 30, &mut buffer).unwrap_err();
     assert!(matches!(error, Error::OutOfRange { .. }), "{error}");
     snapshot.close().unwrap();
-    windlass_source::RestoreTarget::finish(Box::new(target), Recovery::Recovery).unwrap();
+    let Some(target) = target else {
+        eprintln!("NOT TESTED: writing beyond 4 GB needs 6 GB of free space: {free_bytes:?}");
+        return;
+    };
+    Box::new(target).finish(Recovery::Recovery).unwrap();
     let copy = File::open(folder.path().join("copy.db")).unwrap();
     for mark in marks {
         let mut byte = [0];
