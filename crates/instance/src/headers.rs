@@ -237,6 +237,7 @@ mod tests {
                 target: None,
                 leaves_open: false,
                 aim: Aim::Newest,
+                keys: &windlass_crypt::KeyRing::default(),
             };
             let folder = vec![DeviceAddress::disk(place.path("media"))];
             let plan = session.newest_on(folder, &request).unwrap();

@@ -336,6 +336,7 @@ fn steps(
         target: arguments.to.as_deref(),
         leaves_open: arguments.no_recovery,
         aim: aim(arguments),
+        keys: &options.keys,
     };
     let newest = reported(session.newest(&options.media, &request), console)?;
     for note in newest.notes {

@@ -250,42 +250,68 @@ fn of_two_states_of_one_second_the_one_behind_the_restore_is_the_newer() {
     );
 }
 
-/// The machine's snapshot is put back, and a full backup was made in between that the log has passed since.
+/// The machine's snapshot is put back, and a backup was made in between that the log has passed since.
 #[test]
-fn a_full_backup_of_a_history_that_was_left_takes_no_part_in_the_one_that_replaced_it() {
-    let place = Place::new();
-    chain(&place, 1);
-    let of_machine = ["shop.mdf", "shop.ldf", "instance/windlass.catalog"];
-    let copied = of_machine.map(|file| std::fs::read(place.path(file)).expect("a file"));
-    insert(&place, 2);
-    std::fs::create_dir_all(place.path("media")).expect("a folder");
-    succeed(
-        &place,
-        "BACKUP DATABASE Shop TO DISK = 'D:\\media\\left.bak'",
-    );
-    for (file, bytes) in of_machine.iter().zip(&copied) {
-        std::fs::write(place.path(file), bytes).expect("put back");
+fn a_backup_of_a_history_that_was_left_takes_no_part_in_the_one_that_replaced_it() {
+    const MAKE_CERTIFICATE: &str = "CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'Correct horse 1 battery'\n\
+         CREATE CERTIFICATE BackupCert WITH SUBJECT = 'Backups', EXPIRY_DATE = '20990101'";
+    const ENCRYPTED: &str =
+        "WITH ENCRYPTION (ALGORITHM = AES_256, SERVER CERTIFICATE = BackupCert)";
+    let kinds = [
+        ("INIT", ""),
+        ("DIFFERENTIAL", ""),
+        ("COPY_ONLY", ""),
+        // Nobody else than the instance can look into the log.
+        ("DIFFERENTIAL", ENCRYPTED),
+    ];
+    for (kind, encryption) in kinds {
+        let place = Place::new();
+        succeed(&place, MAKE_CERTIFICATE);
+        chain(&place, 1);
+        let of_machine = ["shop.mdf", "shop.ldf", "instance/windlass.catalog"];
+        let copied = of_machine.map(|file| std::fs::read(place.path(file)).expect("a file"));
+        insert(&place, 2);
+        std::fs::create_dir_all(place.path("media")).expect("a folder");
+        let back_up = format!("BACKUP DATABASE Shop TO DISK = 'D:\\media\\left.bak' WITH {kind}");
+        succeed(&place, &back_up);
+        for (file, bytes) in of_machine.iter().zip(&copied) {
+            std::fs::write(place.path(file), bytes).expect("put back");
+        }
+        (3..=9).for_each(|row| insert(&place, row));
+        for file in ["3.trn", "4.trn"] {
+            succeed(
+                &place,
+                &format!("BACKUP LOG Shop TO DISK = 'D:\\media\\{file}' {encryption}"),
+            );
+            insert(&place, 10);
+        }
+        for file in ["full.bak", "1.trn"] {
+            std::fs::rename(place.path(file), place.path(&format!("media/{file}"))).expect("moved");
+        }
+        let [left, log] =
+            ["left.bak", "3.trn"].map(|name| set_of(&place, &format!("media/{name}")));
+        assert!(log.first_lsn < left.last_lsn && left.last_lsn < log.last_lsn);
+        let restore = || {
+            let arguments = ["restore", "media", "--to", "r.db", "--replace"];
+            place.run(&[&arguments[..], &["--instance", "instance"]].concat())
+        };
+        let latest = |name: &str| {
+            let command = format!(
+                "RESTORE DATABASE {name} FROM DISK = [media/*] SOURCE = 'Shop' LATEST_ALL WITH \
+                 MOVE 'Shop' TO '{name}.mdf', MOVE 'Shop_log' TO '{name}.ldf'"
+            );
+            place.succeed(&["sqlbackup", "-SQL", &command, "--instance", "instance"]);
+            assert_eq!(last(&place, name), 10, "{kind}");
+        };
+        let run = restore();
+        assert_eq!(run.code, Some(0), "{kind}: {}", run.err);
+        latest("Before");
+        place.succeed(&["expire", "media", "--last", "1", "--delete"]);
+        let run = restore();
+        assert_eq!(run.code, Some(0), "{kind}: {}", run.err);
+        latest("After");
+        let attach = "CREATE DATABASE R ON (FILENAME = 'D:\\r.db') LOG ON (FILENAME = 'D:\\r.db-log') FOR ATTACH";
+        succeed(&place, attach);
+        assert_eq!(last(&place, "R"), 10, "{kind}");
     }
-    (3..=9).for_each(|row| insert(&place, row));
-    for file in ["3.trn", "4.trn"] {
-        succeed(
-            &place,
-            &format!("BACKUP LOG Shop TO DISK = 'D:\\media\\{file}'"),
-        );
-        insert(&place, 10);
-    }
-    for file in ["full.bak", "1.trn"] {
-        std::fs::rename(place.path(file), place.path(&format!("media/{file}"))).expect("moved");
-    }
-    let [left, log] = ["left.bak", "3.trn"].map(|name| set_of(&place, &format!("media/{name}")));
-    assert!(log.first_lsn < left.last_lsn && left.last_lsn < log.last_lsn);
-    let restore = || place.run(&["restore", "media", "--to", "r.db", "--replace"]);
-    let run = restore();
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    place.succeed(&["expire", "media", "--last", "1", "--delete"]);
-    let run = restore();
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    let attach = "CREATE DATABASE R ON (FILENAME = 'D:\\r.db') LOG ON (FILENAME = 'D:\\r.db-log') FOR ATTACH";
-    succeed(&place, attach);
-    assert_eq!(last(&place, "R"), 10);
 }

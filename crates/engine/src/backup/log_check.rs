@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use windlass_base::Lsn;
+
 use super::BackupDescription;
 use super::follow::broken;
 use crate::error::{EngineError, Result};
@@ -18,6 +20,10 @@ pub struct LogCheck {
     description: BackupDescription,
     /// By their offsets in the log of the set.
     pieces: BTreeMap<u64, Piece>,
+    /// The first block seen at or behind each LSN that is asked for.
+    asked: BTreeMap<Lsn, Option<BlockHeader>>,
+    /// Offset, and LSN of the last block, up to which no piece is missing.
+    without_gap: (u64, Lsn),
 }
 
 /// Blocks that continue one another.
@@ -33,7 +39,33 @@ impl LogCheck {
         Self {
             description,
             pieces: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            without_gap: (0, Lsn::ZERO),
         }
+    }
+
+    /// The same, which also finds what is before some LSNs within the log: [`LogCheck::before`].
+    #[must_use]
+    pub fn asking(mut self, lsns: impl IntoIterator<Item = Lsn>) -> Self {
+        self.asked = lsns.into_iter().map(|lsn| (lsn, None)).collect();
+        self
+    }
+
+    /// For each LSN that was asked for, the checksum of the last block before it, which that of a state is that ends there;
+    /// `None` if that block does not end a group, or none behind it was seen.
+    pub fn before(&self) -> BTreeMap<Lsn, Option<u64>> {
+        let asked = self.asked.iter();
+        let answer = |(lsn, block): (&Lsn, &Option<BlockHeader>)| {
+            let first = block.filter(|block| block.first);
+            (*lsn, first.map(|block| block.previous))
+        };
+        asked.map(answer).collect()
+    }
+
+    /// Whether the pieces so far tell all that was asked for.
+    pub fn knows_before(&self) -> bool {
+        let last = self.asked.last_key_value();
+        last.is_none_or(|(lsn, _)| self.without_gap.1 >= *lsn)
     }
 
     /// Checks a piece.
@@ -60,6 +92,7 @@ impl LogCheck {
             if !is_next {
                 return Err(self.broken(found, "a block is missing"));
             }
+            self.answer(found.map(|(_, last)| last), header);
             chain.follow(&header);
             found = Some((found.map_or(header, |(first, _)| first), header));
             rest = &rest[header.stored_bytes()..];
@@ -68,7 +101,24 @@ impl LogCheck {
             let bytes = bytes.len() as u64;
             self.pieces.insert(offset, Piece { bytes, first, last });
         }
+        while let Some(piece) = self.pieces.get(&self.without_gap.0) {
+            self.without_gap = (self.without_gap.0 + piece.bytes, piece.last.position.lsn(1));
+        }
         Ok(())
+    }
+
+    /// Takes a block, behind another one if that is known, as the first one behind the LSNs before it.
+    fn answer(&mut self, last: Option<BlockHeader>, block: BlockHeader) {
+        use std::ops::Bound::{Excluded, Included, Unbounded};
+        let from = last.map_or(Unbounded, |last| Excluded(last.position.lsn(1)));
+        let to = Included(block.position.lsn(1));
+        let is_asked = last.is_none_or(|last| last.position < block.position);
+        let asked = is_asked.then(|| self.asked.range_mut((from, to)));
+        for first in asked.into_iter().flatten().map(|(_, first)| first) {
+            if first.is_none_or(|first| first.position > block.position) {
+                *first = Some(block);
+            }
+        }
     }
 
     /// Checks all of them together.

@@ -1,5 +1,6 @@
 //! A database with a model of each of its commits, its backups, and restores of them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -343,19 +344,43 @@ impl World {
         Ok(())
     }
 
+    /// The states of the data backups that end within a log backup of the same chain, and the checksums before them.
+    fn states_within(&self, log: &BackupDescription) -> BTreeMap<Lsn, Option<u64>> {
+        let own = self.sets.iter().filter(|set| set.chain == Some(self.chain));
+        let data = own.filter(|set| !matches!(set.kind, Kind::Log));
+        let states = data.map(Set::describe);
+        let within = states.filter(|state| {
+            log.first_lsn() < state.last_lsn() && state.last_lsn() < log.last_lsn()
+        });
+        within
+            .map(|state| (state.last_lsn(), state.ending()))
+            .collect()
+    }
+
     pub(crate) fn keep(&mut self, backup: &LogBackup, moment: usize) -> Result<(), EngineError> {
         let mut copy = backup.copy();
         let (mut log, mut piece) = (Vec::new(), vec![0; 64 << 10]);
-        let mut check = LogCheck::new(backup.description().clone());
+        let states = self.states_within(backup.description());
+        let check = || LogCheck::new(backup.description().clone()).asking(states.keys().copied());
+        let (mut onward, mut backward) = (check(), check());
+        let mut pieces = Vec::new();
         loop {
             let bytes = copy.read(&mut piece)?;
             if bytes == 0 {
                 break;
             }
-            check.piece(log.len() as u64, &piece[..bytes])?;
+            onward.piece(log.len() as u64, &piece[..bytes])?;
+            pieces.push(log.len()..log.len() + bytes);
             log.extend_from_slice(&piece[..bytes]);
         }
-        check.finish()?;
+        for piece in pieces.into_iter().rev() {
+            backward.piece(piece.start as u64, &log[piece])?;
+        }
+        for check in [onward, backward] {
+            check.finish()?;
+            assert!(check.knows_before());
+            assert_eq!(check.before(), states);
+        }
         self.sets.push(Set {
             kind: Kind::Log,
             guid: Guid::random(),

@@ -23,7 +23,8 @@
 //!    A log backup continues any state of its family and recovery fork whose end lies within its log: where the
 //!    checksums of the log before are known, one with the same; otherwise one of its own machine and file, if there is one.
 //!    If it continues one for sure, another log backup that ends within it is of another history, and so is a state
-//!    that ended before that one, or a full backup behind the last one that it knows.
+//!    that ended before that one, or a full backup behind the last one that it knows. Which of the others within it are of
+//!    its history, only its log tells: restores and deletions read it where they depend on that ([`Within`]).
 //! 2. A set is restorable if it has no obstacle of its own and the set it is based on is restorable.
 //! 3. The newer of two states is the one whose backup began after the other had finished; if they
 //!    overlapped, the one with the higher LSN. Time comes first because the log of a database that was
@@ -57,7 +58,7 @@ use windlass_media::SetType;
 pub(crate) use order::proofs;
 pub use order::{is_newer, rivals, settle_dates};
 pub(crate) use set::is_empty;
-pub use set::{ChainSet, Obstacle, Times};
+pub use set::{ChainSet, Obstacle, Times, Within};
 
 /// Why a set cannot be restored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -282,6 +283,17 @@ impl<'a> Chains<'a> {
     /// it. [`Chains::before`] is the last one, from which it leads to its end.
     pub fn begin(&self, index: usize) -> impl Iterator<Item = usize> {
         self.begins[index].into_iter().flatten()
+    }
+
+    /// The log backups among `indices` that have to be read, because only their log tells whether they continue the state
+    /// that they are restored upon.
+    pub(crate) fn unread(&self, indices: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        let must_be_read = |index: &usize| {
+            let (log, state) = (&self.sets[*index], self.before[*index]);
+            log.within == Within::Unread
+                && state.is_some_and(|state| log.must_be_read_for(&self.sets[state]))
+        };
+        indices.into_iter().filter(must_be_read).collect()
     }
 
     /// The sets that lead to a state, in the order of their restores; the last is the set itself.

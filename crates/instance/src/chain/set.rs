@@ -1,5 +1,7 @@
 //! A backup set with the facts that chains need.
 
+use std::collections::BTreeMap;
+
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_catalog::{PastBackup, Provenance};
 use windlass_engine::BackupDescription;
@@ -97,8 +99,21 @@ pub struct ChainSet {
     pub ending: Option<u64>,
     /// Of a log backup, the full backup that its database had last, and the LSN where that begins.
     pub last_full: Option<(Guid, Lsn)>,
+    /// Of a log backup, what is known of the log within it.
+    pub within: Within,
     /// Why it cannot be restored, regardless of other sets.
     pub obstacle: Option<Obstacle>,
+}
+
+/// What is known of the log within a log backup: its headers do not tell which of the states inside it are of its history.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Within {
+    #[default]
+    Unread,
+    /// Its key is not here, or it is damaged.
+    Unreadable,
+    /// The checksum of the log before some LSNs; `None` where no state ends.
+    Before(BTreeMap<Lsn, Option<u64>>),
 }
 
 /// See [`ChainSet::lineage`].
@@ -127,6 +142,7 @@ impl ChainSet {
                 .filter(|described| described.is_log())
                 .map(BackupDescription::base)
                 .map(|base| (base.set, base.first_lsn)),
+            within: Within::Unread,
             set_guid: set.set_guid,
             original_guid: set.original_guid,
             family_guid: set.family_guid,
@@ -181,6 +197,7 @@ impl ChainSet {
             previous: None,
             ending: None,
             last_full: None,
+            within: Within::Unread,
             set_guid: past.set_guid.unwrap_or(Guid::NIL),
             original_guid: None,
             family_guid: past.of.family_guid,
@@ -213,14 +230,48 @@ impl ChainSet {
         self.lineage == other.lineage || self.lineage == 0 || other.lineage == 0
     }
 
-    /// Of a log backup: whether it has the same log as a state at its first LSN, and at its last one; `None` where nothing
-    /// says so. At both, the checksum of the block before is known.
-    pub(crate) fn seen_of(&self, state: &Self) -> [Option<bool>; 2] {
+    /// Of a log backup: whether it has the same log as a state at its first LSN, within it, and at its last LSN; `None` where
+    /// nothing says so. At the first and the last, the checksum of the block before is known.
+    pub(crate) fn seen_of(&self, state: &Self) -> [Option<bool>; 3] {
         let is_equal = |one: Option<u64>, other: Option<u64>| Some(one? == other?);
         let first =
             (state.last_lsn == self.first_lsn).then(|| is_equal(state.ending, self.previous));
         let last = (state.last_lsn == self.last_lsn).then(|| is_equal(state.ending, self.ending));
-        [first.flatten(), last.flatten()]
+        let is_last_full = (self.last_full).is_some_and(|(last, _)| last == state.set_guid);
+        let within = match &self.within {
+            Within::Before(before) => match before.get(&state.last_lsn) {
+                Some(None) => Some(false),
+                Some(block) => is_equal(state.ending, *block),
+                None => None,
+            },
+            Within::Unread | Within::Unreadable => None,
+        };
+        let within = within.or(is_last_full.then_some(true));
+        [first.flatten(), within, last.flatten()]
+    }
+
+    /// Whether a state ends within this log backup.
+    fn is_around(&self, state: &Self) -> bool {
+        self.kind == SetType::Log
+            && (self.family_guid, self.fork) == (state.family_guid, state.fork)
+            && self.first_lsn < state.last_lsn
+            && state.last_lsn < self.last_lsn
+    }
+
+    /// Of a log backup: whether only its log tells if a state that ends within it is of its history.
+    pub(crate) fn must_be_read_for(&self, state: &Self) -> bool {
+        self.is_around(state)
+            && state.ending.is_some()
+            && !self.seen_of(state).contains(&Some(true))
+    }
+
+    /// Of a log backup: the LSNs where states end within it.
+    pub(crate) fn lsns_within<'a>(&self, states: impl IntoIterator<Item = &'a Self>) -> Vec<Lsn> {
+        let states = states.into_iter().filter(|state| self.is_around(state));
+        let mut lsns: Vec<Lsn> = states.map(|state| state.last_lsn).collect();
+        lsns.sort_unstable();
+        lsns.dedup();
+        lsns
     }
 
     /// Whether it can have been made while `log` was, which begins where `before` ends: log backups follow one another,

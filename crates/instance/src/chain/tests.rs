@@ -6,7 +6,7 @@ use windlass_catalog::PastBackup;
 use windlass_media::{SetConfiguration, SetType};
 
 use super::order::is_rival;
-use super::{ChainSet, Chains, LeftOut, Obstacle, Times, Why, is_newer};
+use super::{ChainSet, Chains, LeftOut, Obstacle, Times, Why, Within, is_newer};
 use crate::presence::tests::Place;
 
 pub(super) fn guid(number: u8) -> Guid {
@@ -41,6 +41,7 @@ pub(super) fn set(kind: SetType, number: u8, time: u32, base: Option<u8>) -> Cha
         previous: None,
         ending: None,
         last_full: None,
+        within: Within::Unread,
         ended_ms: None,
         recorded: None,
         contradicted_until: None,

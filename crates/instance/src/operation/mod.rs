@@ -41,6 +41,7 @@ pub(crate) mod follow;
 pub(crate) mod history;
 pub(crate) mod inspect;
 pub(crate) mod integrity;
+mod log_within;
 mod media;
 mod media_rows;
 mod number;

@@ -82,6 +82,7 @@ impl Session {
             target: options.target.as_deref(),
             leaves_open: false,
             aim: Aim::Onward(reached, until_ms),
+            keys: &options.keys,
         };
         let plan = self.newest_on(devices, &request)?;
         for note in plan.notes {

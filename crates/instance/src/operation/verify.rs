@@ -249,7 +249,7 @@ fn log_check(
     let set = &opened.set;
     let is_readable = !(request.keys.without_key && set.is_encrypted());
     match set.set_type == SetType::Log && set.source_kind == SourceKind::Engine && is_readable {
-        true => Ok(LogVerification::of(&set.source_description)?),
+        true => Ok(LogVerification::of(&set.source_description, [])?),
         false => Ok(None),
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use jiff::civil::Date;
-use windlass_base::Moment;
+use windlass_base::{Lsn, Moment};
 use windlass_catalog::provenance::databases;
 use windlass_media::SetType;
 
 use super::{FoundMedia, FoundSet, Now, Place, Policy, chain_sets};
-use crate::chain::{ChainSet, Chains, Obstacle, Why, is_newer, proofs, rivals};
+use crate::chain::{ChainSet, Chains, Obstacle, Why, Within, is_newer, proofs, rivals};
 
 /// What happens to a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,10 @@ pub struct Decision {
     pub is_doubtful: bool,
     /// The sets of a medium that stays, by their place on it, for whose sake others may go: if one of them
     /// cannot be restored, something else has to stay instead.
-    pub relied_on: Vec<usize>,
+    pub relied_on: BTreeSet<usize>,
+    /// The log backups on it, by their place, of which only the log tells what they continue; and the LSNs where states end
+    /// within them. Until they are read, the last of these is believed.
+    pub unread: Vec<(usize, Vec<Lsn>)>,
 }
 
 impl Decision {
@@ -77,6 +80,16 @@ impl Found<'_> {
         &self.media[medium].sets[place]
     }
 
+    /// What a set cannot be restored without. If the log of a log backup cannot be read to tell which of the states within
+    /// it are of its history, also the states from which the whole of it leads to its end.
+    fn needed(&self, index: usize) -> impl Iterator<Item = usize> {
+        let (set, before) = (&self.sets[index], self.chains.before(index));
+        let is_unknown = set.within == Within::Unreadable
+            && before.is_some_and(|before| set.must_be_read_for(&self.sets[before]));
+        let others = is_unknown.then(|| self.chains.begin(index));
+        before.into_iter().chain(others.into_iter().flatten())
+    }
+
     fn is_future(&self, index: usize, now: Now) -> bool {
         let times = self.sets[index].times;
         times.is_some_and(|times| times.is_future(now.utc))
@@ -90,13 +103,7 @@ pub fn decide(
     database: Option<&str>,
     now: Now,
 ) -> Vec<Decision> {
-    let (places, mut sets) = chain_sets(media);
-    for (place, set) in places.iter().zip(&mut sets) {
-        // Sets on damaged media do not count when others are deleted.
-        if let Some(trouble) = &media[place.0].trouble {
-            set.obstacle.get_or_insert(Obstacle::Media(trouble.clone()));
-        }
-    }
+    let (places, sets) = counted_sets(media);
     let found = Found {
         media,
         places: &places,
@@ -143,19 +150,32 @@ pub fn decide(
         doubtful.insert(medium);
     }
     keep_bases(&found, &mut reasons);
-    let relied_on = relied_on(&found, &databases, &reasons);
-    let decided = reasons.into_iter().zip(relied_on).enumerate();
+    let mut relied_on = relied_on(&found, &databases, &reasons);
+    let mut unread = unread(&found, &databases, &reasons);
+    let decided = reasons.into_iter().enumerate();
     decided
-        .map(|(medium, (reasons, relied_on))| Decision {
+        .map(|(medium, reasons)| Decision {
             goes: reasons.is_empty(),
             reasons: match reasons.is_empty() {
                 true => vec![going(&found, medium)],
                 false => reasons.into_iter().collect(),
             },
             is_doubtful: doubtful.contains(&medium),
-            relied_on: relied_on.into_iter().collect(),
+            relied_on: std::mem::take(&mut relied_on[medium]),
+            unread: std::mem::take(&mut unread[medium]),
         })
         .collect()
+}
+
+/// All sets. Those on damaged media do not count when others are deleted.
+fn counted_sets(media: &[FoundMedia]) -> (Vec<Place>, Vec<ChainSet>) {
+    let (places, mut sets) = chain_sets(media);
+    for (place, set) in places.iter().zip(&mut sets) {
+        if let Some(trouble) = &media[place.0].trouble {
+            set.obstacle.get_or_insert(Obstacle::Media(trouble.clone()));
+        }
+    }
+    (places, sets)
 }
 
 /// The reason to keep what would be the newest by its date.
@@ -217,6 +237,28 @@ fn relied_on(
         }
     }
     relied_on
+}
+
+/// For each medium, the log backups on it that have to be read, and the LSNs of the states within them. Only of databases that
+/// lose a set, and of media that stay.
+fn unread(
+    found: &Found<'_>,
+    databases: &[(Vec<usize>, Vec<Kept>)],
+    reasons: &[BTreeSet<String>],
+) -> Vec<Vec<(usize, Vec<Lsn>)>> {
+    let mut unread = vec![Vec::new(); reasons.len()];
+    let stays = |index: &usize| !reasons[found.places[*index].0].is_empty();
+    for (own, _) in databases {
+        if own.iter().all(stays) {
+            continue;
+        }
+        for index in found.chains.unread(own.iter().copied().filter(stays)) {
+            let (medium, place) = found.places[index];
+            let lsns = found.sets[index].lsns_within(found.sets);
+            unread[medium].push((place, lsns));
+        }
+    }
+    unread
 }
 
 /// The reasons to keep a medium that do not depend on other media.
@@ -390,19 +432,18 @@ fn keep_bases(found: &Found<'_>, reasons: &mut [BTreeSet<String>]) {
             if reasons[*medium].is_empty() {
                 continue;
             }
-            let Some(base) = found.chains.before(index) else {
-                continue;
-            };
-            let (place, _) = found.places[base];
-            if place != *medium && reasons[place].is_empty() {
-                let above = found.media[*medium].files.first();
-                let above = above.map(|file| file.device.to_string());
-                let above = above.unwrap_or_default();
-                reasons[place].insert(match found.sets[base].kind {
-                    SetType::Log => format!("the log before '{above}'"),
-                    _ => format!("the base of '{above}'"),
-                });
-                changed = true;
+            for base in found.needed(index) {
+                let (place, _) = found.places[base];
+                if place != *medium && reasons[place].is_empty() {
+                    let above = found.media[*medium].files.first();
+                    let above = above.map(|file| file.device.to_string());
+                    let above = above.unwrap_or_default();
+                    reasons[place].insert(match found.sets[base].kind {
+                        SetType::Log => format!("the log before '{above}'"),
+                        _ => format!("the base of '{above}'"),
+                    });
+                    changed = true;
+                }
             }
         }
         if !changed {

@@ -13,7 +13,7 @@ use windlass_pipeline::{BackupRequest, Overwrite, Unobserved};
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 
 use super::{Decision, FoundFile, FoundMedia, FoundSet, Now, Policy, decide, delete, scan};
-use crate::chain::{ChainSet, Obstacle, Times};
+use crate::chain::{ChainSet, Obstacle, Times, Within};
 
 const NOW: &str = "2026-11-21 12:00:00";
 
@@ -62,6 +62,7 @@ fn found_set() -> FoundSet {
             previous: None,
             ending: None,
             last_full: None,
+            within: Within::Unread,
             ended_ms: None,
             recorded: None,
             contradicted_until: None,
@@ -142,6 +143,7 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
                 previous: None,
                 ending: None,
                 last_full: None,
+                within: Within::Unread,
                 ended_ms: None,
                 recorded: None,
                 contradicted_until: None,
@@ -710,12 +712,10 @@ fn where_something_goes_what_stays_for_it_is_relied_on_and_nothing_else() {
         one(60, 1, false),
     ]);
     let decisions = decide(&media, &Policy::default(), None, now());
-    let relied_on: Vec<&[usize]> = decisions
-        .iter()
-        .map(|decision| decision.relied_on.as_slice())
-        .collect();
+    let relied_on = decisions.iter().map(|decision| &decision.relied_on);
+    let relied_on: Vec<Vec<usize>> = relied_on.map(|own| own.iter().copied().collect()).collect();
     assert!(decisions[0].goes);
-    assert_eq!(relied_on, [&[][..], &[0], &[0], &[]]);
+    assert_eq!(relied_on, [vec![], vec![0], vec![0], vec![]]);
 }
 
 #[test]

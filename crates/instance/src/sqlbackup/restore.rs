@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
+use windlass_base::Lsn;
 use windlass_base::pattern::matches;
 use windlass_catalog::Provenance;
+use windlass_crypt::KeyRing;
 use windlass_device::{DeviceAddress, DeviceFolder};
 use windlass_media::SetType;
 use windlass_source::Recovery;
@@ -16,7 +18,7 @@ use super::options::{Drops, Options};
 use super::report::Report;
 use super::{Runner, disks};
 use crate::Session;
-use crate::chain::{ChainSet, Chains, Obstacle, Why, is_newer, rivals};
+use crate::chain::{ChainSet, Chains, Obstacle, Why, Within, is_newer, rivals};
 use crate::headers::HeaderCache;
 use crate::operation::{MediaOptions, RestoreKind, RestoreOptions};
 use crate::provenance::named_databases;
@@ -72,7 +74,7 @@ impl Runner<'_> {
 
 /// The restores, in order, and what to warn of.
 fn restores(
-    session: &Session,
+    session: &mut Session,
     command: &Command,
     name: &str,
     options: &Options,
@@ -90,14 +92,15 @@ fn restores(
         return Ok((vec![restore(&command.disks, None)], Vec::new()));
     };
     let source = command.source.as_deref().unwrap_or(name);
-    let Scan { media, others } = matching(session, command)?;
-    let mut unfinished = Vec::new();
+    let Scan { mut media, others } = matching(session, command)?;
     let kinds: &[SetType] = match latest.as_str() {
         "LATEST_FULL" => &[SetType::Full],
         "LATEST_DIFF" => &[SetType::Full, SetType::Differential],
         _ => &[SetType::Full, SetType::Differential, SetType::Log],
     };
-    let steps = newest(&media, source, kinds, &mut unfinished)?;
+    let keys = &options.restore.keys;
+    let plan = planned(session, &mut media, source, kinds, keys)?;
+    let mut unfinished = plan.unfinished;
     let torn = media.iter().filter_map(FoundMedia::torn);
     let torn = torn.map(|file| (&file.device, file.defect.clone().unwrap_or_default()));
     let empty = media.iter().filter(|media| media.sets.is_empty());
@@ -112,8 +115,8 @@ fn restores(
     });
     let warnings = warnings.chain(unfinished).collect();
     let of = |(medium, position): Place| restore(&files(&media[medium]), Some(position));
-    let last = steps.len().saturating_sub(1);
-    let steps = steps.into_iter().enumerate();
+    let last = plan.steps.len().saturating_sub(1);
+    let steps = plan.steps.into_iter().enumerate();
     let restores = steps.map(|(index, (place, kind))| {
         let restore = RestoreOptions {
             wants: Some(RestoreKind::of(kind)),
@@ -191,15 +194,38 @@ fn contradicted(one: &str, other: &str) -> String {
     )
 }
 
-/// The sets of some kinds that give the newest state, in the order of their restores. As everywhere, no backup of a copy counts,
-/// one that is dated in the future proves nothing, and a newer one that cannot be restored is not left out in
-/// silence.
-fn newest(
-    media: &[FoundMedia],
+/// The sets that give the newest state, and what to warn of.
+struct Plan {
+    /// In the order of their restores.
+    steps: Vec<(Place, SetType)>,
+    unfinished: Vec<String>,
+    /// The log backup that has to be read before the plan is sure, and the LSNs of the states within it.
+    unread: Option<(Place, Vec<Lsn>)>,
+}
+
+/// The plan with sets of some kinds, for which their log is read where it depends on that.
+fn planned(
+    session: &mut Session,
+    media: &mut [FoundMedia],
     source: &str,
     kinds: &[SetType],
-    unfinished: &mut Vec<String>,
-) -> Result<Vec<(Place, SetType)>, String> {
+    keys: &KeyRing,
+) -> Result<Plan, String> {
+    loop {
+        let mut plan = newest(media, source, kinds)?;
+        let Some(((medium, place), lsns)) = plan.unread.take() else {
+            return Ok(plan);
+        };
+        let copies = media[medium].copies(place).into_iter();
+        let mut read = copies.map(|copy| session.log_within(copy, place + 1, keys, &lsns));
+        let within = read.find(|within| *within != Within::Unreadable);
+        media[medium].sets[place].chain.within = within.unwrap_or(Within::Unreadable);
+    }
+}
+
+/// The plan by what is known. As everywhere, no backup of a copy counts, one that is dated in the future proves nothing, and a
+/// newer one that cannot be restored is not left out in silence.
+fn newest(media: &[FoundMedia], source: &str, kinds: &[SetType]) -> Result<Plan, String> {
     let (places, mut sets) = retention::settled_sets(media);
     for set in sets.iter_mut().filter(|set| !kinds.contains(&set.kind)) {
         set.obstacle = Some(Obstacle::Media(
@@ -244,13 +270,12 @@ fn newest(
     if let Some(rival) = rivals(&sets, newest, &wanted).next() {
         return Err(contradicted(&name(rival), &name(newest)));
     }
-    for index in wanted {
+    let mut unfinished = Vec::new();
+    let newer = |index: &usize| is_newer(&sets[*index], &sets[newest]);
+    for index in wanted.into_iter().filter(newer) {
         let Err(why) = chains.verdict(index) else {
             continue;
         };
-        if !is_newer(&sets[index], &sets[newest]) {
-            continue;
-        }
         let newer = format!(
             "{} would give a newer state than the others, but {why}",
             name(index)
@@ -262,10 +287,15 @@ fn newest(
         }
     }
     let path = chains.path(newest).map_err(ToString::to_string)?;
+    let unread = chains.unread(path.iter().copied()).into_iter().next();
+    let unread = unread.map(|log| (places[log], sets[log].lsns_within(&sets)));
     let steps = path.into_iter();
-    Ok(steps
-        .map(|index| (places[index], sets[index].kind))
-        .collect())
+    let steps = steps.map(|index| (places[index], sets[index].kind));
+    Ok(Plan {
+        steps: steps.collect(),
+        unfinished,
+        unread,
+    })
 }
 
 /// A set that is dated in the future beside others that are not.

@@ -1,7 +1,9 @@
 //! Verifies the log in a log backup: takes its chunks as a restore would, and writes nothing.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use windlass_base::Lsn;
 use windlass_engine::LogCheck;
 
 use super::{LOG_FILE_ID, describe, engine_error};
@@ -12,14 +14,31 @@ use crate::{Error, Recovery, RestoreTarget};
 pub struct LogVerification(Mutex<LogCheck>);
 
 impl LogVerification {
-    /// For a set with this description; `None` if it is none of a log backup.
+    /// For a set with this description; `None` if it is none of a log backup. It also finds what is before `lsns`.
     ///
     /// # Errors
     /// The description is damaged.
-    pub fn of(description: &[u8]) -> Result<Option<Self>, Error> {
+    pub fn of(
+        description: &[u8],
+        lsns: impl IntoIterator<Item = Lsn>,
+    ) -> Result<Option<Self>, Error> {
         let description = describe(description)?;
         let is_log = description.is_log();
-        Ok(is_log.then(|| Self(Mutex::new(LogCheck::new(description)))))
+        Ok(is_log.then(|| Self(Mutex::new(LogCheck::new(description).asking(lsns)))))
+    }
+
+    /// [`LogCheck::before`].
+    pub fn before(&self) -> BTreeMap<Lsn, Option<u64>> {
+        self.check().before()
+    }
+
+    /// [`LogCheck::knows_before`].
+    pub fn knows_before(&self) -> bool {
+        self.check().knows_before()
+    }
+
+    fn check(&self) -> MutexGuard<'_, LogCheck> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -33,8 +52,7 @@ impl RestoreTarget for LogVerification {
                 size_bytes: 0,
             });
         }
-        let mut check = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        check.piece(offset, bytes).map_err(engine_error)
+        self.check().piece(offset, bytes).map_err(engine_error)
     }
 
     /// Whether the blocks continue one another, from the first LSN of the set to the last.

@@ -171,6 +171,7 @@ fn plan(
         target: None,
         leaves_open: false,
         aim: options.aim.clone(),
+        keys: &options.keys,
     };
     session.newest_on(devices, &request)
 }

@@ -15,8 +15,8 @@ mod unreadable;
 use std::collections::BTreeSet;
 use std::io;
 
-use windlass_base::Moment;
 use windlass_base::message::table;
+use windlass_base::{Lsn, Moment};
 use windlass_catalog::provenance::databases;
 use windlass_catalog::{Error as CatalogError, QueuedCopy};
 use windlass_device::{DeviceAddress, DeviceFolder};
@@ -155,10 +155,18 @@ impl Session {
                 options.trust,
                 now.local,
             )?;
-            if unread.is_empty() {
+            let logs = match options.trust {
+                Trust::Headers => Vec::new(),
+                Trust::Content { .. } => unread_logs(&decisions),
+            };
+            if unread.is_empty() && logs.is_empty() {
                 break decisions;
             }
-            announce(&scan.media, &unread, options.removal, sink);
+            let mut reading = unread.clone();
+            reading.extend(logs.iter().map(|(place, _)| *place));
+            reading.sort_unstable();
+            reading.dedup();
+            announce(&scan.media, &reading, options.removal, sink);
             if options.removal == Removal::Name {
                 break decisions;
             }
@@ -170,6 +178,9 @@ impl Session {
                 if let Some(reason) = read.unrestorable {
                     media.trouble.get_or_insert(reason);
                 }
+            }
+            for (place, lsns) in logs {
+                self.look_within(&mut scan.media[place.0], place.1, &lsns)?;
             }
         };
         for known in ill.iter().filter_map(|path| damages.at(path)) {
@@ -246,6 +257,16 @@ impl Session {
         }
         Ok(unread)
     }
+}
+
+/// The log backups whose log has to be looked at, and for which LSNs.
+fn unread_logs(decisions: &[Decision]) -> Vec<(Place, Vec<Lsn>)> {
+    let all = decisions.iter().enumerate();
+    let all = all.flat_map(|(medium, decision)| {
+        let unread = decision.unread.iter();
+        unread.map(move |(place, lsns)| ((medium, *place), lsns.clone()))
+    });
+    all.collect()
 }
 
 /// What waits to be copied elsewhere exists here only.

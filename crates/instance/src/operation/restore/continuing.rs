@@ -7,7 +7,7 @@ use windlass_media::{SetType, SourceKind};
 use super::moment::End;
 use super::newest::{Inventory, Newest};
 use crate::Failure;
-use crate::chain::{ChainSet, Chains, Obstacle};
+use crate::chain::{ChainSet, Chains, Obstacle, Within};
 
 /// How far a restore WITH NORECOVERY has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,6 +176,7 @@ impl Inventory {
             previous: None,
             ending: None,
             last_full: None,
+            within: Within::Unread,
             ended_ms: None,
             recorded: None,
             contradicted_until: None,

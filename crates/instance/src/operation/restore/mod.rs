@@ -14,6 +14,7 @@
 //! | `newest`, `moment` | which sets give the newest state, and which lead to a moment |
 //! | `believed` | which ends of log backups are believed |
 //! | `continuing` | which sets bring a waiting restore forward |
+//! | `unread` | log backups that are read before a plan is sure |
 //! | `ambiguous` | media on which nobody can tell which state is the newest |
 //! | `folder`, `copies` | the media in a folder; several files of one family |
 //! | `sequence` | what restores without recovery have left |
@@ -50,6 +51,7 @@ mod standby;
 mod target;
 #[cfg(test)]
 mod tests;
+mod unread;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

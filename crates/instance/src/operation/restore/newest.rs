@@ -8,6 +8,7 @@ use std::path::Path;
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
 use windlass_catalog::PastBackup;
+use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::MediaSet;
@@ -44,6 +45,8 @@ pub struct NewestRequest<'a> {
     /// Whether a differential will follow: then only the full backup is restored.
     pub leaves_open: bool,
     pub aim: Aim,
+    /// Keys in addition to those of the instance.
+    pub keys: &'a KeyRing,
 }
 
 #[derive(Debug, Clone)]
@@ -88,12 +91,12 @@ pub struct Newest {
 
 /// A set, and the index of its media set.
 pub(super) struct Found {
-    media: usize,
+    pub(super) media: usize,
     pub(super) set: SetConfiguration,
 }
 
 pub(super) struct Inventory {
-    devices: Vec<Vec<DeviceAddress>>,
+    pub(super) devices: Vec<Vec<DeviceAddress>>,
     pub(super) found: Vec<Found>,
     pub(super) chain: Vec<ChainSet>,
     /// Devices with damage behind their complete sets, where a newer one may be, and the damage.
@@ -154,7 +157,13 @@ impl Session {
             Sequence::Waits(set) => Some(set),
             Sequence::None | Sequence::Torn => None,
         };
-        let chosen = inventory.choose(request, waiting);
+        let mut chosen = inventory.choose(request, waiting);
+        while let Ok(plan) = &chosen
+            && let Some(log) = inventory.unread_log(plan)
+        {
+            inventory.read_log(log, self, request.keys);
+            chosen = inventory.choose(request, waiting);
+        }
         if chosen.is_err() {
             let number = table::family_malformed("").number;
             for index in inventory.damaged() {
