@@ -416,6 +416,22 @@ pub fn rebind(family: &mut [u8]) {
     repair(family);
 }
 
+/// Moves the dates of the only set of `family` by hours; also the end of its state, if its description has that, in
+/// milliseconds since 1970.
+pub fn redate(family: &mut [u8], hours: i64, ended_ms: Option<u64>) {
+    let set = sets(family).remove(0);
+    let minutes = i32::try_from(hours * 60).unwrap_or(0);
+    for at in [set.started, set.finished].into_iter().flatten() {
+        let other = at.plus_minutes(minutes);
+        replace(family, &at.to_stored(), &other.to_stored());
+    }
+    if let Some(old) = ended_ms {
+        let new = old.saturating_add_signed(hours * 3_600_000);
+        replace(family, &old.to_le_bytes(), &new.to_le_bytes());
+    }
+    rebind(family);
+}
+
 /// Replaces bytes by others, as many, wherever they are.
 pub fn replace(family: &mut [u8], old: &[u8], new: &[u8]) {
     let mut start = 0;

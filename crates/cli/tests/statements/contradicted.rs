@@ -41,7 +41,7 @@ fn after(moment: windlass_base::Moment) -> windlass_base::Moment {
     windlass_base::Moment::new(moment.to_civil() + std::time::Duration::from_secs(60))
 }
 
-fn set_of(place: &Place, name: &str) -> windlass_media::SetConfiguration {
+pub(crate) fn set_of(place: &Place, name: &str) -> windlass_media::SetConfiguration {
     let medium = std::fs::read(place.path(name)).expect("the medium");
     craft::sets(&medium).remove(0)
 }
@@ -146,26 +146,8 @@ fn a_backup_says_that_an_earlier_one_is_dated_later_and_continues_its_lsns() {
 fn redate(place: &Place, name: &str, hours: i64) {
     let mut medium = std::fs::read(place.path(name)).expect("the medium");
     let set = craft::sets(&medium).remove(0);
-    let by_ms = hours * 3_600_000;
-    let other = |at: windlass_base::Moment| at.plus_minutes((hours * 60) as i32).to_stored();
-    let mut changes: Vec<(Vec<u8>, Vec<u8>)> = [set.started, set.finished]
-        .into_iter()
-        .flatten()
-        .map(|at| (at.to_stored().to_vec(), other(at).to_vec()))
-        .collect();
-    if let Ok(described) = windlass_source::engine::describe(&set.source_description) {
-        let ended_ms = described.ended_ms();
-        let other = ended_ms.saturating_add_signed(by_ms);
-        changes.push((
-            ended_ms.to_le_bytes().to_vec(),
-            other.to_le_bytes().to_vec(),
-        ));
-    }
-    changes.dedup();
-    for (old, new) in changes {
-        craft::replace(&mut medium, &old, &new);
-    }
-    craft::rebind(&mut medium);
+    let described = windlass_source::engine::describe(&set.source_description);
+    craft::redate(&mut medium, hours, described.ok().map(|of| of.ended_ms()));
     assert_ne!(craft::sets(&medium)[0].finished, set.finished);
     std::fs::write(place.path(name), medium).expect("the medium");
 }

@@ -75,6 +75,7 @@ mod procedures;
 mod programs;
 mod prompt;
 mod protection;
+mod put_back;
 mod readme;
 mod refusals;
 mod repacking;

@@ -6,7 +6,7 @@ use crate::log_backups::{back_up_log, chain, insert, last};
 use crate::support::{Place, Run, ask, flip_bit, on, succeed, well};
 
 /// The time between two commits.
-fn between(place: &Place) -> String {
+pub(crate) fn between(place: &Place) -> String {
     let pause = std::time::Duration::from_millis(30);
     std::thread::sleep(pause);
     let at = ask(place, "instance", "SELECT sysdatetime() AS at");

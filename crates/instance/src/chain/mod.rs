@@ -286,12 +286,13 @@ impl<'a> Chains<'a> {
     }
 
     /// The log backups among `indices` that have to be read, because only their log tells whether they continue the state
-    /// that they are restored upon.
+    /// that they are restored upon, or the first that leads to every moment in them.
     pub(crate) fn unread(&self, indices: impl IntoIterator<Item = usize>) -> Vec<usize> {
         let must_be_read = |index: &usize| {
-            let (log, state) = (&self.sets[*index], self.before[*index]);
+            let log = &self.sets[*index];
+            let mut states = self.begin(*index).chain(self.before[*index]);
             log.within == Within::Unread
-                && state.is_some_and(|state| log.must_be_read_for(&self.sets[state]))
+                && states.any(|state| log.must_be_read_for(&self.sets[state]))
         };
         indices.into_iter().filter(must_be_read).collect()
     }

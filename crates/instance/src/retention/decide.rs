@@ -81,13 +81,31 @@ impl Found<'_> {
     }
 
     /// What a set cannot be restored without. If the log of a log backup cannot be read to tell which of the states within
-    /// it are of its history, also the states from which the whole of it leads to its end.
-    fn needed(&self, index: usize) -> impl Iterator<Item = usize> {
+    /// it are of its history, that may be any of them.
+    fn needed(&self, index: usize) -> Vec<usize> {
         let (set, before) = (&self.sets[index], self.chains.before(index));
         let is_unknown = set.within == Within::Unreadable
             && before.is_some_and(|before| set.must_be_read_for(&self.sets[before]));
-        let others = is_unknown.then(|| self.chains.begin(index));
-        before.into_iter().chain(others.into_iter().flatten())
+        if !is_unknown {
+            return before.into_iter().collect();
+        }
+        let is_within = |state: &usize| {
+            set.must_be_read_for(&self.sets[*state]) && self.chains.verdict(*state).is_ok()
+        };
+        let within = (0..self.sets.len()).filter(is_within);
+        let begin = self.chains.begin(index);
+        before.into_iter().chain(begin).chain(within).collect()
+    }
+
+    /// The set, what it needs, what that needs, and so on.
+    fn needed_in_all(&self, index: usize) -> BTreeSet<usize> {
+        let (mut all, mut next) = (BTreeSet::new(), vec![index]);
+        while let Some(index) = next.pop() {
+            if all.insert(index) {
+                next.extend(self.needed(index));
+            }
+        }
+        all
     }
 
     fn is_future(&self, index: usize, now: Now) -> bool {
@@ -231,7 +249,8 @@ fn relied_on(
             continue;
         }
         let counted = kept.iter().filter(|kept| kept.replaces_others);
-        for index in counted.flat_map(|kept| found.chains.path(kept.index).unwrap_or_default()) {
+        let counted = counted.filter(|kept| found.chains.verdict(kept.index).is_ok());
+        for index in counted.flat_map(|kept| found.needed_in_all(kept.index)) {
             let (medium, place) = found.places[index];
             relied_on[medium].insert(place);
         }

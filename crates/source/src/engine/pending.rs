@@ -183,6 +183,11 @@ impl PendingRestore {
         self.description.last_lsn()
     }
 
+    /// The checksum of the log before that position, if known.
+    pub fn reached_checksum(&self) -> Option<u64> {
+        self.reached.checksum
+    }
+
     /// The identity of the database, and its recovery fork.
     pub fn history(&self) -> (Guid, Guid) {
         (self.description.guid(), self.description.recovery_fork())

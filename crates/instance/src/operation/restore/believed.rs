@@ -72,15 +72,20 @@ impl Inventory {
         logs
     }
 
-    fn is_copy_of(&self, one: usize, other: usize) -> bool {
+    pub(super) fn is_copy_of(&self, one: usize, other: usize) -> bool {
         self.chain[one].set_guid == self.chain[other].set_guid
     }
 
     /// Whether the log of one set continues that of another, of the same database.
-    fn goes_on(&self, log: usize, next: usize) -> bool {
+    pub(super) fn goes_on(&self, log: usize, next: usize) -> bool {
         let (log, next) = (&self.chain[log], &self.chain[next]);
         let is_behind = next.first_lsn <= log.last_lsn && log.last_lsn <= next.last_lsn;
-        let is_joined = next.seen_of(log)[0].unwrap_or_else(|| log.is_of_one_lineage(next));
+        let seen = next.seen_of(log);
+        let is_joined = match log.last_lsn == next.first_lsn {
+            true => seen[0].unwrap_or_else(|| log.is_of_one_lineage(next)),
+            // It can also be the log of a history that was left: nothing but the log itself says that it is not.
+            false => seen.contains(&Some(true)),
+        };
         (log.family_guid, log.fork) == (next.family_guid, next.fork) && is_behind && is_joined
     }
 }

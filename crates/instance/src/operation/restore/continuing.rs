@@ -16,6 +16,8 @@ pub struct Reached {
     pub family: Guid,
     pub fork: Guid,
     pub lsn: Lsn,
+    /// The checksum of the log before the LSN, if known.
+    pub ending: Option<u64>,
     /// Milliseconds since 1970, UTC; 0 if unknown.
     pub unix_ms: u64,
 }
@@ -54,7 +56,7 @@ impl Inventory {
         let newer = wanted.iter().copied().filter(is_newer);
         let (usable, barred): (Vec<usize>, Vec<usize>) =
             newer.partition(|index| chains.verdict(*index).is_ok());
-        let last = usable.into_iter().max_by_key(|index| sets[*index].last_lsn);
+        let last = self.newest_of(usable.into_iter());
         let path = match last {
             None => Vec::new(),
             Some(last) => chains
@@ -63,12 +65,50 @@ impl Inventory {
         };
         let steps: Vec<usize> = path.into_iter().filter(|index| *index != here).collect();
         let end = last.map_or(reached.lsn, |last| sets[last].last_lsn);
-        let lacking = barred.iter().find(|index| sets[**index].obstacle.is_none());
+        let is_behind = |index: &&usize| {
+            let set = &sets[**index];
+            set.obstacle.is_none() && set.first_lsn > end
+        };
+        let lacking = barred.iter().find(is_behind);
         let lacking = lacking.map(|lacking| table::ship_lacks_log(end, self.name_of(*lacking)));
+        let passed = self
+            .of_left_history(reached, wanted)
+            .filter(|_| steps.is_empty());
+        let passed = passed.map(|log| table::ship_other_fork(reached.lsn, self.name_of(log)));
+        let unreadable = self.unreadable(barred.iter().copied());
         Ok(Newest {
-            hindrance: self.unreadable(barred.iter().copied()).or(lacking),
+            hindrance: unreadable.or(lacking).or(passed),
             ..self.newest(&steps, Vec::new())
         })
+    }
+
+    /// A log backup that was made after the state that the copy has reached, and is of another history: it ends before that, or
+    /// has another log there. Files of the database were put back from a copy, and the copy follows the history that was left.
+    fn of_left_history(&self, reached: Reached, wanted: &[usize]) -> Option<usize> {
+        let ends = self.found.iter().map(|found| End::of(&found.set)).collect();
+        let (ends, _) = self.believed(ends);
+        let state = Self::state_of(reached);
+        // Of the state, only its last commit is known; its log can have ended long after that.
+        let own = (0..self.chain.len()).filter(|index| {
+            let set = &self.chain[*index];
+            (set.family_guid, set.fork, set.last_lsn)
+                == (state.family_guid, state.fork, reached.lsn)
+        });
+        let ended = own
+            .filter_map(|index| ends[index])
+            .map(|end| end.unix_ms)
+            .max();
+        let is_one = |index: &usize| {
+            let (set, end) = (&self.chain[*index], ends[*index]);
+            let is_apart = set.seen_of(&state).contains(&Some(false));
+            let is_later = |than: u64| end.is_some_and(|end| end.unix_ms > than);
+            let is_before = set.last_lsn < reached.lsn && ended.is_some_and(is_later);
+            (set.family_guid, set.fork) == (reached.family, reached.fork)
+                && set.kind == SetType::Log
+                && (is_before || is_apart && is_later(reached.unix_ms))
+                && self.found[*index].set.source_kind == SourceKind::Engine
+        };
+        wanted.iter().copied().find(is_one)
     }
 
     /// Why the newer log backups among these cannot be read, if there are such.
@@ -160,7 +200,7 @@ impl Inventory {
     }
 
     /// The waiting restore, as a set that needs no other.
-    fn state_of(reached: Reached) -> ChainSet {
+    pub(super) fn state_of(reached: Reached) -> ChainSet {
         ChainSet {
             set_guid: Guid::NIL,
             original_guid: None,
@@ -174,7 +214,7 @@ impl Inventory {
             times: None,
             lineage: 0,
             previous: None,
-            ending: None,
+            ending: reached.ending,
             last_full: None,
             within: Within::Unread,
             ended_ms: None,

@@ -32,6 +32,8 @@ mod engine;
 mod file_roll;
 mod files;
 mod folder;
+#[cfg(test)]
+mod histories;
 mod moment;
 mod newest;
 mod options;

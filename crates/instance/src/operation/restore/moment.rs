@@ -223,27 +223,42 @@ impl Inventory {
         Ok(self.newest(&steps, notes))
     }
 
-    /// An LSN of one recovery fork can be one of another, too.
+    /// An LSN of one history can be one of another, too: of another recovery fork, or where files were put back from a copy.
     fn refuse_forks(
         &self,
         stop: &StopAt,
         sets: &[ChainSet],
         logs: &[usize],
     ) -> Result<(), Failure> {
-        let is_lsn = matches!(stop, StopAt::Lsn(_) | StopAt::BeforeLsn(_));
-        let first = logs.first().map(|index| sets[*index].fork);
-        let other = logs.iter().find(|index| Some(sets[**index].fork) != first);
-        match (is_lsn, logs.first(), other) {
-            (true, Some(one), Some(other)) => {
-                let why = format!(
-                    "the database was restored in between, so the LSN is in two histories: that of {}, and that of {}; name the media of one of them",
-                    self.name_of(*one),
-                    self.name_of(*other)
-                );
-                Err(table::moment_not_reached(shown(stop), why).into())
-            }
-            _ => Ok(()),
-        }
+        let (StopAt::Lsn(lsn) | StopAt::BeforeLsn(lsn)) = stop else {
+            return Ok(());
+        };
+        let has_it = |log: &usize| sets[*log].first_lsn <= *lsn;
+        let having: Vec<usize> = logs.iter().copied().filter(has_it).collect();
+        let is_apart = |one: usize, other: usize| {
+            let is_engine = self.found[one].set.source_kind == SourceKind::Engine;
+            let is_known = self.goes_on(one, other) || self.goes_on(other, one);
+            is_engine && !is_known && !self.is_copy_of(one, other)
+        };
+        let pairs = having.iter().enumerate();
+        let mut pairs =
+            pairs.flat_map(|(at, one)| having[at + 1..].iter().map(move |other| (*one, *other)));
+        let apart = pairs.find(|(one, other)| is_apart(*one, *other));
+        let first = logs.first().copied();
+        let forked = first.and_then(|first| {
+            let mut others = logs.iter().copied();
+            let other = others.find(|other| sets[*other].fork != sets[first].fork)?;
+            Some((first, other))
+        });
+        let Some((one, other)) = forked.or(apart) else {
+            return Ok(());
+        };
+        let why = format!(
+            "the database was restored in between, or its files were put back, so the LSN is in two histories: that of {}, and that of {}; name the media of one of them",
+            self.name_of(one),
+            self.name_of(other)
+        );
+        Err(table::moment_not_reached(shown(stop), why).into())
     }
 
     /// Why no sets lead to the point, and the states nearest to it.

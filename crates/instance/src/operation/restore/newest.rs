@@ -99,6 +99,8 @@ pub(super) struct Inventory {
     pub(super) devices: Vec<Vec<DeviceAddress>>,
     pub(super) found: Vec<Found>,
     pub(super) chain: Vec<ChainSet>,
+    /// The state of the waiting restore that is to be continued.
+    pub(super) reached: Option<ChainSet>,
     /// Devices with damage behind their complete sets, where a newer one may be, and the damage.
     damage: Vec<(String, String)>,
     /// Media whose header is all that can be read.
@@ -157,11 +159,11 @@ impl Session {
             Sequence::Waits(set) => Some(set),
             Sequence::None | Sequence::Torn => None,
         };
+        inventory.read_logs_around_others(self, request);
         let mut chosen = inventory.choose(request, waiting);
         while let Ok(plan) = &chosen
-            && let Some(log) = inventory.unread_log(plan)
+            && inventory.read_log_of(plan, self, request.keys)
         {
-            inventory.read_log(log, self, request.keys);
             chosen = inventory.choose(request, waiting);
         }
         if chosen.is_err() {
@@ -183,6 +185,7 @@ impl Inventory {
             devices: Vec::new(),
             found: Vec::new(),
             chain: Vec::new(),
+            reached: None,
             damage: Vec::new(),
             without_sets: Vec::new(),
             notes: Vec::new(),

@@ -60,6 +60,7 @@ impl Session {
                 family: state.family_guid,
                 fork: state.family_guid,
                 lsn: state.reached_lsn(),
+                ending: None,
                 unix_ms: state.reached_ms(),
             }));
         }
@@ -70,6 +71,7 @@ impl Session {
                 family,
                 fork,
                 lsn: pending.reached_lsn(),
+                ending: pending.reached_checksum(),
                 unix_ms: pending.reached_ms(),
             }
         }))

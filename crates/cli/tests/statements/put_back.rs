@@ -1,0 +1,152 @@
+//! Files of a database that were put back from a copy: two histories in one recovery fork, with one LSN for two logs.
+
+use crate::contradicted::set_of;
+use crate::log_backups::{chain, insert, last};
+use crate::moments::between;
+use crate::support::{Place, succeed};
+
+const OF_MACHINE: [&str; 3] = ["shop.mdf", "shop.ldf", "instance/windlass.catalog"];
+
+fn copied(place: &Place) -> Vec<Vec<u8>> {
+    let files = OF_MACHINE.iter();
+    let files = files.map(|file| std::fs::read(place.path(file)).expect("a file"));
+    files.collect()
+}
+
+fn put_back(place: &Place, files: &[Vec<u8>]) {
+    for (file, bytes) in OF_MACHINE.iter().zip(files) {
+        std::fs::write(place.path(file), bytes).expect("put back");
+    }
+}
+
+fn move_to_media(place: &Place, names: &[&str]) {
+    std::fs::create_dir_all(place.path("media")).expect("a folder");
+    for name in names {
+        std::fs::rename(place.path(name), place.path(&format!("media/{name}"))).expect("moved");
+    }
+}
+
+fn back_up(place: &Place, what: &str, file: &str, options: &str) {
+    let to = format!("TO DISK = 'D:\\media\\{file}' WITH INIT{options}");
+    succeed(place, &format!("BACKUP {what} Shop {to}"));
+}
+
+/// Restores from the media, and attaches the files.
+fn restored(place: &Place, name: &str, options: &[&str]) -> serde_json::Value {
+    let file = format!("{name}.db");
+    let base = ["restore", "media", "--to", &file, "--instance", "instance"];
+    let run = place.run(&[&base[..], options].concat());
+    assert_eq!(run.code, Some(0), "{name}: {}{}", run.out, run.err);
+    let attach = format!(
+        "CREATE DATABASE {name} ON (FILENAME = 'D:\\{name}.db') LOG ON (FILENAME = 'D:\\{name}.db-log') FOR ATTACH"
+    );
+    succeed(place, &attach);
+    last(place, name)
+}
+
+#[test]
+fn a_moment_is_that_of_the_log_in_which_it_is_and_an_lsn_in_two_histories_is_refused() {
+    let place = Place::new();
+    chain(&place, 1);
+    let files = copied(&place);
+    move_to_media(&place, &["full.bak", "1.trn"]);
+    (2..=9).for_each(|row| insert(&place, row));
+    let in_left = between(&place);
+    insert(&place, 10);
+    back_up(&place, "LOG", "left.trn", "");
+    put_back(&place, &files);
+    insert(&place, 20);
+    let in_living = between(&place);
+    insert(&place, 21);
+    back_up(&place, "LOG", "3.trn", "");
+    (22..=40).for_each(|row| insert(&place, row));
+    back_up(&place, "LOG", "4.trn", "");
+    let [left, third, fourth] =
+        ["left.trn", "3.trn", "4.trn"].map(|name| set_of(&place, &format!("media/{name}")));
+    assert!(third.last_lsn < left.last_lsn && left.last_lsn < fourth.last_lsn);
+    assert_eq!(restored(&place, "InLeft", &["--at", &in_left]), 9);
+    assert_eq!(restored(&place, "InLiving", &["--at", &in_living]), 20);
+    let lsn = format!("lsn:{}", third.first_lsn);
+    let run = place.run(&["restore", "media", "--to", "x.db", "--at", &lsn]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(run.err.contains("is in two histories"), "{}", run.err);
+}
+
+/// All sets on one medium: their order there is that of their times.
+#[test]
+fn shipping_follows_the_history_that_went_on() {
+    let place = Place::new();
+    chain(&place, 0);
+    std::fs::create_dir_all(place.path("ship")).expect("a folder");
+    let back_up = |what: &str| {
+        let to = "TO DISK = 'D:\\ship\\m.bak' WITH NOINIT";
+        succeed(&place, &format!("BACKUP {what} Shop {to}"));
+    };
+    back_up("DATABASE");
+    insert(&place, 1);
+    back_up("LOG");
+    let files = copied(&place);
+    (2..=9).for_each(|row| insert(&place, row));
+    back_up("LOG");
+    let medium = std::fs::read(place.path("ship/m.bak")).expect("the medium");
+    put_back(&place, &files);
+    std::fs::write(place.path("ship/m.bak"), medium).expect("the medium");
+    insert(&place, 20);
+    back_up("LOG");
+    let ship = [
+        "ship",
+        "ship",
+        "--to",
+        "s.db",
+        "--once",
+        "--instance",
+        "instance",
+    ];
+    let promote = [
+        "ship",
+        "ship",
+        "--to",
+        "s.db",
+        "--promote",
+        "--instance",
+        "instance",
+    ];
+    for arguments in [ship, ship, promote] {
+        let run = place.run(&arguments);
+        assert_eq!(run.code, Some(0), "{arguments:?}: {}{}", run.out, run.err);
+    }
+    let attach = "CREATE DATABASE S ON (FILENAME = 'D:\\s.db') LOG ON (FILENAME = 'D:\\s.db-log') FOR ATTACH";
+    succeed(&place, attach);
+    assert_eq!(last(&place, "S"), 20);
+}
+
+#[test]
+fn without_a_key_to_the_log_whatever_may_lead_into_it_stays() {
+    let place = Place::new();
+    succeed(
+        &place,
+        "CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'Correct horse 1 battery'
+         CREATE CERTIFICATE BackupCert WITH SUBJECT = 'Backups', EXPIRY_DATE = '20990101'",
+    );
+    chain(&place, 1);
+    move_to_media(&place, &["full.bak"]);
+    let files = copied(&place);
+    insert(&place, 2);
+    back_up(&place, "DATABASE", "left1.bak", ", DIFFERENTIAL");
+    put_back(&place, &files);
+    (20..=23).for_each(|row| insert(&place, row));
+    back_up(&place, "DATABASE", "own.bak", ", DIFFERENTIAL");
+    let files = copied(&place);
+    (3..=6).for_each(|row| insert(&place, row));
+    back_up(&place, "DATABASE", "left2.bak", ", DIFFERENTIAL");
+    put_back(&place, &files);
+    (24..=40).for_each(|row| insert(&place, row));
+    let key = ", ENCRYPTION (ALGORITHM = AES_256, SERVER CERTIFICATE = BackupCert)";
+    back_up(&place, "LOG", "2.trn", key);
+    let [one, own, two, log] = ["left1.bak", "own.bak", "left2.bak", "2.trn"]
+        .map(|name| set_of(&place, &format!("media/{name}")).last_lsn);
+    assert!(one < own && own < two && two < log);
+    assert_eq!(restored(&place, "Before", &[]), 40);
+    place.succeed(&["expire", "media", "--last", "1", "--delete"]);
+    assert_eq!(restored(&place, "After", &[]), 40);
+}
