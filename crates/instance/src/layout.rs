@@ -8,6 +8,8 @@
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
+use crate::tag;
+
 /// The tags of the folders; the file name follows.
 const FOLDERS: &str = "<SERVER>/<DATABASE>/<TYPE>/<UTC>-<GUID>/";
 
@@ -61,6 +63,11 @@ impl<'k> Laid<'k> {
             stripe,
             stripes,
         })
+    }
+
+    /// Whether it can be of the database `name`.
+    pub(crate) fn is_of(&self, name: &str) -> bool {
+        self.database.eq_ignore_ascii_case(&tag::safe(name))
     }
 }
 

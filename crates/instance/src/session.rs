@@ -78,6 +78,8 @@ pub struct Session {
     trust: Trust,
     /// The headers of media that were read for a plan.
     pub(crate) headers: crate::headers::HeaderCache,
+    /// What log backups have said of the states within them.
+    pub(crate) logs_within: crate::operation::LogsWithin,
     is_rehearsal: bool,
     /// Its place in the list of sessions.
     pub(crate) entry: Entry,
@@ -148,6 +150,7 @@ impl Session {
             makes_folders: false,
             trust: Trust::default(),
             headers: crate::headers::HeaderCache::default(),
+            logs_within: crate::operation::LogsWithin::default(),
             is_rehearsal: false,
             principal,
             steps_left: None,

@@ -120,7 +120,7 @@ impl Tags {
 
 /// Makes a value safe as part of a file name: replaces folder separators and characters special to a
 /// Windows shell.
-fn safe(value: &str) -> String {
+pub(crate) fn safe(value: &str) -> String {
     let clean: String = value
         .chars()
         .map(|character| match character {

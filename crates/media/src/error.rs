@@ -160,6 +160,17 @@ impl MediaError {
             _ => false,
         }
     }
+
+    /// The failure of a device, if that is the cause: nothing is known of the bytes then.
+    pub fn read_failure(&self) -> Option<&ReadError> {
+        match self {
+            Self::Read(error) => {
+                (error.source.kind() != std::io::ErrorKind::UnexpectedEof).then_some(error)
+            }
+            Self::IncompleteSet { reason, .. } => reason.read_failure(),
+            _ => None,
+        }
+    }
 }
 
 /// What a file that is no backup begins with.

@@ -1,7 +1,10 @@
 //! Errors of backup, restore and verification.
 
+use std::io;
+
 use windlass_base::Moment;
 use windlass_base::panic::Panicked;
+use windlass_media::{MediaError, ReadError};
 
 use crate::coverage::FileRanges;
 use crate::digests::DigestError;
@@ -395,4 +398,23 @@ impl Error {
             reason: error.to_string(),
         }
     }
+}
+
+/// Adds the device to a media error; the device's own errors say nothing of the media.
+pub(crate) fn media_error(device: &str, source: MediaError) -> Error {
+    match source.read_failure() {
+        Some(failure) => read_failed(device, failure),
+        None => Error::Media {
+            device: device.to_owned(),
+            source,
+        },
+    }
+}
+
+pub(crate) fn read_failed(device: &str, failure: &ReadError) -> Error {
+    let source = match failure.source.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => io::Error::new(failure.source.kind(), failure.source.to_string()),
+    };
+    windlass_device::Error::new(windlass_device::Operation::Read, device, source).into()
 }

@@ -11,7 +11,7 @@ use windlass_media::{
     SetListing,
 };
 
-use crate::error::{Damage, Error};
+use crate::error::{Damage, Error, media_error, read_failed};
 use crate::half_named;
 use crate::key_files::{self, KeyFiles, UnusableKeyFile};
 use crate::window::Window;
@@ -43,6 +43,11 @@ impl Family {
             FamilyReader::open(&window).map_err(|source| media_error(&device, source))?;
         let listing = family.list();
         drop(window);
+        // Of a disk, a sector that cannot be read is damage. An object that a store does not give away can be whole.
+        let failure = listing.trouble.as_ref().and_then(MediaError::read_failure);
+        if let Some(failure) = failure.filter(|_| address.is_object()) {
+            return Err(read_failed(&device, failure));
+        }
         Ok(Self {
             device,
             reader,
@@ -93,20 +98,6 @@ impl Family {
         FamilyReader::open(&window)
             .and_then(|(reader, _)| work(&reader))
             .map_err(|source| media_error(&self.device, source))
-    }
-}
-
-/// Adds the device to a media error; the device's own errors stay unchanged.
-pub(crate) fn media_error(device: &str, source: MediaError) -> Error {
-    match source {
-        MediaError::Read(error) if error.source.kind() != std::io::ErrorKind::UnexpectedEof => {
-            windlass_device::Error::new(windlass_device::Operation::Read, device, error.source)
-                .into()
-        }
-        source => Error::Media {
-            device: device.to_owned(),
-            source,
-        },
     }
 }
 
@@ -406,19 +397,19 @@ impl MediaSet {
         })
     }
 
-    /// Why a set is incomplete on a family: damage found there explains more than its absence.
+    /// Why a set is incomplete on a family: damage found there, or a failure of the device, explains more than its absence.
     fn incomplete(&self, family: &Family, position: u16) -> Error {
         let device = family.device.to_string();
+        let trouble = family.listing.trouble.as_ref();
+        if let Some(failure) = trouble.and_then(MediaError::read_failure) {
+            return read_failed(&device, failure);
+        }
         if let Some(MediaError::Damaged {
             offset,
             what,
             expected,
             found,
-        }) = family
-            .listing
-            .trouble
-            .as_ref()
-            .filter(|trouble| !trouble.is_truncation())
+        }) = trouble
         {
             return Error::Media {
                 device,

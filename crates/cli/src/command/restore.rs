@@ -5,8 +5,8 @@ mod target;
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_instance::operation::{
-    Aim, FollowedRestore, MediaOptions, NewestRequest, Recovery, RestoreKind, RestoreOptions,
-    RestoreOutcome, RestoreStep, Sequence, Stop, StopAt, StoreOptions,
+    Aim, FollowedRestore, MediaOptions, NewestRequest, Recovery, RestoreOptions, RestoreOutcome,
+    RestoreStep, Sequence, Stop, StopAt, StoreOptions,
 };
 use windlass_instance::tsql::print;
 use windlass_instance::{Session, logical_name};
@@ -354,11 +354,6 @@ fn steps(
             0 => [moves_of(&options.moves, &step), unknown.clone()].concat(),
             _ => moves_of(&options.moves, &step),
         },
-        media: MediaOptions {
-            devices: step.devices,
-            position: Some(step.position.into()),
-            ..options.media.clone()
-        },
         recovery: match index >= last {
             true => options.recovery,
             false => Recovery::NoRecovery,
@@ -367,8 +362,7 @@ fn steps(
         replaces: options.replaces
             && (index == 0
                 || step.set.source_kind == SourceKind::Sqlite && step.set.set_type == SetType::Log),
-        wants: Some(RestoreKind::of(step.set.set_type)),
-        ..options.clone()
+        ..step.restore(options.clone())
     };
     let recovers = options.recovery == Recovery::Recovery;
     let further = newest.further.into_iter().filter(|_| recovers);

@@ -449,11 +449,15 @@ fn a_medium_of_which_no_set_is_left_is_not_ignored() {
         for bytes in [8192, 6000, 4096] {
             let file = medium.clone().write(true).open(place.path("z.bak"));
             file.and_then(|file| file.set_len(bytes)).expect("a cut");
-            for media in [&["f.bak", "d.bak", "z.bak"][..], &["f.bak", "z.bak"]] {
+            for (media, refusal) in [
+                (&["f.bak", "d.bak", "z.bak"][..], "Msg 50068"),
+                (&["f.bak", "z.bak"], "Msg 50068"),
+                (&["."], "Msg 50315"),
+            ] {
                 let to = ["--to", "new.db", "--instance", &instance];
                 let run = place.run(&[&["restore"], media, &to].concat());
                 assert_eq!(run.code, Some(1), "{bytes}: {}", run.err);
-                assert!(run.err.contains("Msg 50068"), "{}", run.err);
+                assert!(run.err.contains(refusal), "{}", run.err);
                 assert!(run.err.contains("/z.bak'"), "{}", run.err);
                 assert!(!place.path("new.db").exists());
             }

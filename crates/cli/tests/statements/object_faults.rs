@@ -190,6 +190,76 @@ fn an_object_that_changes_during_a_restore_is_an_error_with_that_name() {
 }
 
 #[test]
+fn an_object_that_the_store_does_not_give_away_is_not_passed_over_for_an_older_one() {
+    let (place, server) = place();
+    for name in ["f/1.bak", "f/2.bak"] {
+        let made = backup(&place, &server, &[&server.url(name)], &[]);
+        assert_eq!(made.code, Some(0), "{}", made.err);
+    }
+    let folder = server.url("f/");
+    let newest = server.url("f/2.bak");
+    for after in 0..3 {
+        for refused in [&folder, &newest] {
+            server.fail(Fault {
+                after,
+                ..fault("GET", "f/2.bak", 99, Action::Refuse(403, "AccessDenied"))
+            });
+            let run = run(&place, &server, &["restore", refused, "--to", "r.db"]);
+            server.forgive();
+            assert_eq!(run.code, Some(1), "{after}: {}{}", run.out, run.err);
+            assert!(run.err.contains("AccessDenied"), "{after}: {}", run.err);
+            let is_named = run.err.contains("Msg 50315");
+            assert!(is_named || after > 1 || refused == &newest, "{}", run.err);
+            assert!(!place.path("r.db").exists());
+        }
+    }
+    restores(&place, &server, &folder);
+}
+
+#[test]
+fn an_answer_that_is_no_list_of_objects_is_an_error() {
+    let (place, server) = place();
+    let made = backup(&place, &server, &[&server.url("f/1.bak")], &[]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let folder = server.url("f/");
+    for arguments in [
+        &["restore", &folder, "--to", "r.db"][..],
+        &["expire", &folder, "--last", "1", "--delete"],
+        &["fleet", &folder],
+        &["check", "--media", &folder],
+        &["ship", &folder, "--to", "s.db", "--once"],
+    ] {
+        let answered = Action::Refuse(200, "InternalError");
+        server.fail(fault("GET", "list-type=2", 99, answered));
+        let run = run(&place, &server, arguments);
+        server.forgive();
+        assert_ne!(run.code, Some(0), "{arguments:?}: {}", run.out);
+        let said = format!("{}{}", run.out, run.err);
+        assert!(said.contains("InternalError"), "{arguments:?}: {said}");
+    }
+    assert!(server.content("f/1.bak").is_some());
+}
+
+#[test]
+fn an_object_that_was_put_there_meanwhile_is_not_deleted_for_the_one_before() {
+    let (place, server) = place();
+    for name in ["f/1.bak", "f/2.bak"] {
+        let made = backup(&place, &server, &[&server.url(name)], &[]);
+        assert_eq!(made.code, Some(0), "{}", made.err);
+    }
+    let newer = server.content("f/2.bak").expect("an object");
+    server.fail(fault("DELETE", "f/1.bak", 1, Action::Replace(newer)));
+    let expire = ["expire", &server.url("f/"), "--last", "1", "--delete"];
+    let run = run(&place, &server, &expire);
+    assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
+    let said = format!("{}{}", run.out, run.err);
+    assert!(said.contains("another object has been put there"), "{said}");
+    assert!(server.content("f/1.bak").is_some());
+    well(&place, &server, &expire);
+    assert!(server.content("f/1.bak").is_none());
+}
+
+#[test]
 fn what_the_store_refuses_is_said_in_its_words_and_with_what_to_do() {
     let (place, server) = place();
     let url = &server.url("a.bak");

@@ -1,9 +1,15 @@
 //! Files of a database that were put back from a copy: two histories in one recovery fork, with one LSN for two logs.
 
+use std::process::Command;
+
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+
 use crate::contradicted::set_of;
 use crate::log_backups::{chain, insert, last};
 use crate::moments::between;
-use crate::support::{Place, succeed};
+use crate::sqlite_logs;
+use crate::support::{Place, registered, succeed};
 
 const OF_MACHINE: [&str; 3] = ["shop.mdf", "shop.ldf", "instance/windlass.catalog"];
 
@@ -149,4 +155,60 @@ fn without_a_key_to_the_log_whatever_may_lead_into_it_stays() {
     assert_eq!(restored(&place, "Before", &[]), 40);
     place.succeed(&["expire", "media", "--last", "1", "--delete"]);
     assert_eq!(restored(&place, "After", &[]), 40);
+}
+
+/// A commit in `app.db`, whose log is left as it is when the application ends.
+fn commit(place: &Place, number: u32) {
+    let application = Connection::open(place.path("app.db")).expect("the database");
+    let leaves_log = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+    application.set_db_config(leaves_log, true).expect("set");
+    let manual = "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_mode = WAL;
+                  CREATE TABLE IF NOT EXISTS step(n INTEGER)";
+    application.execute_batch(manual).expect("WAL mode");
+    sqlite_logs::step(&application, number);
+}
+
+/// Copies the file, its log and the instance, between folders of the place. Files that are there stay the same ones.
+fn copy_files(place: &Place, from: &str, to: &str) {
+    let script = format!(
+        "mkdir -p {to} && rm -rf {to}/instance && cp -p {from}/app.db* {to}/ && cp -a {from}/instance {to}/"
+    );
+    let copied = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(place.path("."))
+        .status();
+    assert!(copied.expect("a shell").success());
+}
+
+/// Restores `app` from the media: the newest step in it.
+fn newest_of_file(place: &Place, name: &str) -> i64 {
+    let file = format!("{name}.db");
+    place.succeed(&["restore", "media", "--to", &file]);
+    sqlite_logs::last(place, &file)
+}
+
+#[test]
+fn of_a_file_that_was_put_back_the_log_tells_which_states_are_of_its_history() {
+    let place = registered();
+    commit(&place, 0);
+    std::fs::create_dir_all(place.path("media")).expect("a folder");
+    let back_up = |what: &str, file: &str, options: &str| {
+        let to = format!("TO DISK = 'd:\\media\\{file}' WITH INIT{options}");
+        succeed(&place, &format!("BACKUP {what} app {to}"));
+    };
+    succeed(&place, "ALTER DATABASE app SET RECOVERY FULL");
+    back_up("DATABASE", "1.bak", "");
+    commit(&place, 1);
+    back_up("LOG", "2.trn", "");
+    copy_files(&place, ".", "kept");
+    commit(&place, 2);
+    back_up("DATABASE", "3left.bak", ", DIFFERENTIAL");
+    copy_files(&place, "kept", ".");
+    commit(&place, 20);
+    back_up("LOG", "4.trn", "");
+    commit(&place, 21);
+    back_up("LOG", "5.trn", "");
+    assert_eq!(newest_of_file(&place, "before"), 21);
+    place.succeed(&["expire", "media", "--last", "1", "--delete"]);
+    assert_eq!(newest_of_file(&place, "after"), 21);
 }

@@ -562,6 +562,9 @@ impl State {
                     .with("x-goog-generation", self.made.to_string())
             }
             ("DELETE", None) => {
+                if self.objects.contains_key(&request.path) && self.must_not_exist(request) {
+                    return Answer::error(412, "PreconditionFailed");
+                }
                 self.objects.remove(&request.path);
                 Answer::new(204, "")
             }

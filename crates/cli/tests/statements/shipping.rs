@@ -301,7 +301,7 @@ fn a_gap_in_the_log_of_a_sqlite_file_stops_the_copy() {
 }
 
 #[test]
-fn a_newer_log_backup_that_is_cut_off_is_named_and_keeps_a_copy_from_being_promoted() {
+fn a_newer_log_backup_that_cannot_be_read_is_named_and_keeps_a_copy_from_being_promoted() {
     let place = Place::new();
     chain(&place, 2);
     for name in ["full.bak", "1.trn", "2.trn"] {
@@ -309,15 +309,23 @@ fn a_newer_log_backup_that_is_cut_off_is_named_and_keeps_a_copy_from_being_promo
     }
     let cut = place.path("media/2.trn");
     let whole = std::fs::read(&cut).expect("a log backup");
-    std::fs::write(&cut, &whole[..whole.len() * 2 / 3]).expect("cut");
-    for how in ["--once", "--once", "--promote"] {
-        let round = ship(&place, &[how]);
-        assert_eq!(round.code, Some(1), "{how}: {}", round.out);
-        assert!(
-            round.err.contains("50313") && round.err.contains("2.trn"),
-            "{how}: {}",
-            round.err
-        );
+    let zero = vec![0; whole.len()];
+    for (what, left, number) in [
+        ("cut off", &whole[..whole.len() * 2 / 3], "50313"),
+        ("cut to its beginning", &whole[..4096], "50316"),
+        ("zero", &zero, "50316"),
+        ("empty", &[], "50316"),
+    ] {
+        std::fs::write(&cut, left).expect("damaged");
+        for how in ["--once", "--once", "--promote"] {
+            let round = ship(&place, &[how]);
+            assert_eq!(round.code, Some(1), "{what}, {how}: {}", round.out);
+            assert!(
+                round.err.contains(number) && round.err.contains("2.trn"),
+                "{what}, {how}: {}",
+                round.err
+            );
+        }
     }
     std::fs::write(&cut, &whole).expect("whole");
     let promotion = ship(&place, &["--promote"]);

@@ -4,6 +4,8 @@ use std::io;
 
 use object_store::Error;
 
+use super::hidden;
+
 /// What to do about an answer of a store.
 const ADVICE: &[(&str, &str)] = &[
     (
@@ -81,7 +83,7 @@ const STATUS_ADVICE: &[(&str, &str)] = &[
     ("501", "the store does not implement what is asked of it"),
 ];
 
-/// The error of the store as one of a device. Never contains a key: those are in headers, which are not quoted.
+/// The error of the store as one of a device. Never contains a secret, even if the store repeats one.
 pub(super) fn reported(error: &Error) -> io::Error {
     let kind = match error {
         Error::NotFound { .. } => io::ErrorKind::NotFound,
@@ -91,7 +93,7 @@ pub(super) fn reported(error: &Error) -> io::Error {
         }
         _ => io::ErrorKind::Other,
     };
-    io::Error::new(kind, text(error))
+    io::Error::new(kind, hidden::masked(text(error)))
 }
 
 /// An answer that is no success, to a request that was made here.
@@ -101,7 +103,7 @@ pub(super) fn refused(status: http::StatusCode, body: &str) -> io::Error {
         404 => io::ErrorKind::NotFound,
         _ => io::ErrorKind::Other,
     };
-    io::Error::new(kind, answered(body, &status.to_string()))
+    io::Error::new(kind, hidden::masked(answered(body, &status.to_string())))
 }
 
 fn text(error: &Error) -> String {
@@ -112,7 +114,14 @@ fn text(error: &Error) -> String {
             let advice = advice(STATUS_ADVICE, "301").unwrap_or_default();
             format!("the store answered with a redirection to nowhere: {advice}")
         }
-        None => format!("the store could not be reached: {}", innermost(error)),
+        None => match innermost(error) {
+            // It has answered.
+            own if own.starts_with("the store ") => own,
+            path if matches!(error, Error::InvalidPath { .. }) => format!(
+                "the store lists an object that has no name here ({path}): move or delete it, or name another folder"
+            ),
+            why => format!("the store could not be reached: {why}"),
+        },
     };
     match retries(&whole) {
         Some(retries) => format!("{answer} (given up after {retries} retries)"),

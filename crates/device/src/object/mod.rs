@@ -7,9 +7,12 @@
 mod access;
 mod azure;
 mod claim;
+mod delete;
 mod failure;
 mod folder;
 mod google;
+mod hidden;
+mod listing;
 mod lock;
 mod part;
 mod probe;
@@ -33,7 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt as _};
+use object_store::{GetOptions, GetRange, GetResult, ObjectStore};
 
 pub use self::access::{
     AZURE_SIGNATURE, Access, GOOGLE_ACCOUNT, KeyError, MANAGED_IDENTITY, S3_KEY,
@@ -199,17 +202,6 @@ impl ObjectAddress {
     /// A text that differs if the object is replaced, as a listing said; `None` if it is from none.
     pub(crate) fn listed_state(&self) -> Option<String> {
         self.listed.as_ref().map(Found::state)
-    }
-
-    /// Deletes the object.
-    pub(crate) fn delete(&self) -> io::Result<()> {
-        let stores = self.stores()?;
-        if self.url.kind() == StoreKind::Azure {
-            // `object_store` sends a batch, which signatures for one container are not allowed.
-            return signed::delete(stores, &self.url.key);
-        }
-        let deleted = store::runtime()?.block_on(stores.hasty.delete(&self.key()?));
-        deleted.map_err(|error| failure::reported(&error))
     }
 }
 

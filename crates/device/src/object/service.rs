@@ -4,9 +4,11 @@
 //! |---|---|
 //! | a condition on the completion of an upload | it must not overwrite |
 //! | the lock of an object, with the request that begins it | retention and legal hold |
+//! | an answer to a request for a list is one | any other looks like an empty one |
 //! | another signature, if the first is a minute old | a repeated request carries its first one, which a store takes for some minutes only; and a temporary key may have been renewed since |
 //! | requests for keys of the machine go without TLS | so do the services of clouds that answer them, on addresses of this machine or its link |
 
+use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,18 +17,24 @@ use async_trait::async_trait;
 use http::Method;
 use http::header::{HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH};
 use http::uri::Scheme;
+use http_body_util::{BodyExt as _, Limited};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use object_store::client::{
-    ClientOptions, HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService,
+    ClientOptions, HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+    HttpResponseBody, HttpService,
 };
 
+use super::listing::ListRequest;
 use super::signer::Signer;
 use super::url::StoreKind;
 
 /// The age of a signature at which a request is signed again before it is repeated.
 const SIGNATURE_AGE_MAX: Duration = Duration::from_secs(60);
+
+/// Most bytes of a page of a list: of 5,000 objects with long names.
+const LIST_BYTES_MAX: usize = 64 << 20;
 
 const DATE: &str = "x-amz-date";
 
@@ -88,8 +96,27 @@ impl HttpService for Service {
         if signs {
             signer.sign(&mut request).await?;
         }
-        client.execute(request).await
+        let list = ListRequest::of(&request);
+        let answer = client.execute(request).await?;
+        match list {
+            Some(list) if answer.status().is_success() => checked(&list, answer).await,
+            _ => Ok(answer),
+        }
     }
+}
+
+/// The answer to a request for a list, if it is one.
+async fn checked(list: &ListRequest, answer: HttpResponse) -> Result<HttpResponse, HttpError> {
+    let broken = |error| HttpError::new(HttpErrorKind::Interrupted, io::Error::other(error));
+    let (head, body) = answer.into_parts();
+    let body = Limited::new(body, LIST_BYTES_MAX).collect().await;
+    let bytes = body.map_err(|error| broken(error.to_string()))?.to_bytes();
+    let wrong = |why| HttpError::new(HttpErrorKind::Decode, io::Error::other(why));
+    list.check(&bytes).map_err(wrong)?;
+    Ok(HttpResponse::from_parts(
+        head,
+        HttpResponseBody::from(bytes),
+    ))
 }
 
 /// Whether it asks this machine, or one that only this link reaches, for a key.

@@ -48,7 +48,8 @@ pub(super) fn delete(stores: &Stores, key: &str) -> io::Result<()> {
     }
 }
 
-async fn asked(
+/// The answer to a request that is made of `request`.
+pub(super) async fn asked(
     stores: &Stores,
     request: Builder,
     what: &str,
@@ -108,4 +109,22 @@ fn coded_but(text: &str, plain: &[u8]) -> String {
         }
     }
     coded
+}
+
+/// A text without its entities.
+pub(super) fn plain(text: &str) -> String {
+    let named = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&apos;", "'"),
+        ("&#39;", "'"),
+        ("&#34;", "\""),
+    ];
+    let text = named
+        .iter()
+        .fold(text.to_owned(), |text, (entity, character)| {
+            text.replace(entity, character)
+        });
+    text.replace("&amp;", "&")
 }

@@ -16,7 +16,7 @@ use super::service::Connector;
 use super::settings::ObjectSettings;
 use super::signer::Signer;
 use super::url::{ObjectUrl, StoreKind};
-use super::{azure, google, s3};
+use super::{azure, google, hidden, s3};
 
 /// Threads for the requests of a process: they sign, encrypt and wait.
 const THREADS: usize = 2;
@@ -57,6 +57,7 @@ impl Stores {
     ) -> io::Result<Self> {
         let denied = |reason| io::Error::new(io::ErrorKind::PermissionDenied, reason);
         access.check(url).map_err(denied)?;
+        hidden::know(&access.key);
         let authority = match url.kind() {
             // There is one; in its place an emulator.
             StoreKind::Google => access.plain_authority().unwrap_or(&url.authority),

@@ -7,7 +7,7 @@ use std::io;
 
 use http::Method;
 
-use super::signed::{ask, coded, coded_path, elements};
+use super::signed::{ask, coded, coded_path, elements, plain};
 use super::store::Stores;
 use super::url::StoreKind;
 use super::{ObjectAddress, failure};
@@ -93,24 +93,6 @@ fn page(stores: &Stores, prefix: &str, marker: &str) -> io::Result<String> {
         true => Ok(answer.text),
         false => Err(failure::refused(answer.status, &answer.text)),
     }
-}
-
-/// A text without its entities.
-fn plain(text: &str) -> String {
-    let named = [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&apos;", "'"),
-        ("&#39;", "'"),
-        ("&#34;", "\""),
-    ];
-    let text = named
-        .iter()
-        .fold(text.to_owned(), |text, (entity, character)| {
-            text.replace(entity, character)
-        });
-    text.replace("&amp;", "&")
 }
 
 #[cfg(test)]

@@ -326,10 +326,15 @@ impl ObjectWriter {
     }
 
     /// Whether the object that has the name now is the one that was written.
-    fn is_ours(&self) -> Result<bool, io::Error> {
-        Ok(self.look()?.is_some_and(|now| {
+    fn is_ours(&self) -> io::Result<bool> {
+        Ok(self.own()?.is_some())
+    }
+
+    fn own(&self) -> io::Result<Option<Found>> {
+        let is_own = |now: &Found| {
             now.write_id.as_deref() == Some(&self.write_id) && now.bytes == self.position
-        }))
+        };
+        Ok(self.look()?.filter(is_own))
     }
 
     /// Believes the store's answer: the key may not look.
@@ -455,13 +460,13 @@ impl DeviceWriter for ObjectWriter {
     }
 
     fn give_back_name(&mut self) -> bool {
-        match self.is_ours() {
-            Ok(true) if self.earlier != Earlier::Replaced => {}
+        let own = match self.own() {
+            Ok(Some(own)) if self.earlier != Earlier::Replaced => own,
             // It has not got the name, or another run has overwritten it.
-            Ok(ours) => return !ours,
+            Ok(own) => return own.is_none(),
             Err(_) => return self.state != State::Named,
-        }
-        let removed = self.address.delete();
+        };
+        let removed = self.address.delete_found(&own);
         if removed.is_ok() {
             self.state = State::Prepared;
         }

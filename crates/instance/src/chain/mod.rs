@@ -21,7 +21,7 @@
 //! 1. A full backup needs no other set. A differential is based on the full backup with its base's GUID; a copy
 //!    of one of SQL Server on a copy of that backup, because copies have GUIDs of their own.
 //!    A log backup continues any state of its family and recovery fork whose end lies within its log: where the
-//!    checksums of the log before are known, one with the same; otherwise one of its own machine and file, if there is one.
+//!    ends of the log before are known ([`LogEnd`]), one with the same; otherwise one of its own machine and file, if there is one.
 //!    If it continues one for sure, another log backup that ends within it is of another history, and so is a state
 //!    that ended before that one, or a full backup behind the last one that it knows. Which of the others within it are of
 //!    its history, only its log tells: restores and deletions read it where they depend on that ([`Within`]).
@@ -49,6 +49,7 @@ mod order_tests;
 mod set;
 #[cfg(test)]
 mod tests;
+mod within;
 
 use std::collections::BTreeMap;
 
@@ -58,7 +59,8 @@ use windlass_media::SetType;
 pub(crate) use order::proofs;
 pub use order::{is_newer, rivals, settle_dates};
 pub(crate) use set::is_empty;
-pub use set::{ChainSet, Obstacle, Times, Within};
+pub use set::{ChainSet, Obstacle, Times};
+pub use within::{Ends, LogEnd, Within};
 
 /// Why a set cannot be restored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -289,10 +291,8 @@ impl<'a> Chains<'a> {
     /// that they are restored upon, or the first that leads to every moment in them.
     pub(crate) fn unread(&self, indices: impl IntoIterator<Item = usize>) -> Vec<usize> {
         let must_be_read = |index: &usize| {
-            let log = &self.sets[*index];
-            let mut states = self.begin(*index).chain(self.before[*index]);
-            log.within == Within::Unread
-                && states.any(|state| log.must_be_read_for(&self.sets[state]))
+            let states = self.begin(*index).chain(self.before[*index]);
+            self.sets[*index].is_unread_for(states.map(|state| &self.sets[state]))
         };
         indices.into_iter().filter(must_be_read).collect()
     }

@@ -4,7 +4,7 @@ use windlass_media::SetType::{self, Differential, Full};
 
 use super::order::is_rival;
 use super::tests::{guid, log, lsn, set};
-use super::{ChainSet, Chains, Times, is_newer, rivals, settle_dates};
+use super::{ChainSet, Chains, LogEnd, Times, is_newer, rivals, settle_dates};
 
 /// The same set with other dates.
 fn dated(set: ChainSet, time: i64) -> ChainSet {
@@ -20,8 +20,8 @@ fn dated(set: ChainSet, time: i64) -> ChainSet {
 /// The same set of the log whose blocks before its ends have these checksums.
 fn joined(set: ChainSet, previous: u64, ending: u64) -> ChainSet {
     ChainSet {
-        previous: (set.kind == SetType::Log).then_some(previous),
-        ending: Some(ending),
+        previous: (set.kind == SetType::Log).then_some(LogEnd::Block(previous)),
+        ending: Some(LogEnd::Block(ending)),
         ended_ms: set.times.map(|times| times.finished as u64 * 1000),
         lineage: 7,
         ..set
@@ -95,7 +95,7 @@ fn a_log_backup_is_not_dated_later_than_the_one_that_continues_it() {
     assert_eq!(of_history([1, 2, 4, 3])[2].times, chain[2].times);
     // Another log at the same LSN says nothing of it.
     let mut sets = chain.clone();
-    sets[3].previous = Some(31);
+    sets[3].previous = Some(LogEnd::Block(31));
     settle_dates(&mut sets);
     assert_eq!(sets[..3], chain[..3]);
 }

@@ -1,14 +1,14 @@
 //! A backup set with the facts that chains need.
 
-use std::collections::BTreeMap;
-
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_catalog::{PastBackup, Provenance};
 use windlass_engine::BackupDescription;
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::PartlyFinished;
 use windlass_source::engine::describe;
+use windlass_source::sqlite::LogDescription;
 
+use super::{LogEnd, Within};
 use crate::provenance::of_set;
 
 /// Why a set cannot be restored, regardless of other sets.
@@ -93,27 +93,16 @@ pub struct ChainSet {
     /// Tells databases apart that have the same history, as clones of a machine: of the machine and the first file. 0 if
     /// it is unknown, and may be any.
     pub lineage: u64,
-    /// Of a log backup, the checksum of the log before its first LSN; unknown from the history.
-    pub previous: Option<u64>,
-    /// The checksum of the log before its last LSN.
-    pub ending: Option<u64>,
+    /// Of a log backup, the end of the log before its first LSN; unknown from the history.
+    pub previous: Option<LogEnd>,
+    /// The end of the log before its last LSN.
+    pub ending: Option<LogEnd>,
     /// Of a log backup, the full backup that its database had last, and the LSN where that begins.
     pub last_full: Option<(Guid, Lsn)>,
     /// Of a log backup, what is known of the log within it.
     pub within: Within,
     /// Why it cannot be restored, regardless of other sets.
     pub obstacle: Option<Obstacle>,
-}
-
-/// What is known of the log within a log backup: its headers do not tell which of the states inside it are of its history.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Within {
-    #[default]
-    Unread,
-    /// Its key is not here, or it is damaged.
-    Unreadable,
-    /// The checksum of the log before some LSNs; `None` where no state ends.
-    Before(BTreeMap<Lsn, Option<u64>>),
 }
 
 /// See [`ChainSet::lineage`].
@@ -134,10 +123,16 @@ impl ChainSet {
         let is_engine = set.source_kind == SourceKind::Engine;
         let described = is_engine.then(|| describe(&set.source_description).ok());
         let described = described.flatten();
+        let [previous, ending] = match &described {
+            Some(described) => {
+                [described.previous(), described.ending()].map(|block| block.map(LogEnd::Block))
+            }
+            None => positions_of(set),
+        };
         Self {
             lineage: lineage_of(&of_set(set)),
-            previous: described.as_ref().and_then(BackupDescription::previous),
-            ending: described.as_ref().and_then(BackupDescription::ending),
+            previous,
+            ending,
             last_full: (described.as_ref())
                 .filter(|described| described.is_log())
                 .map(BackupDescription::base)
@@ -230,50 +225,6 @@ impl ChainSet {
         self.lineage == other.lineage || self.lineage == 0 || other.lineage == 0
     }
 
-    /// Of a log backup: whether it has the same log as a state at its first LSN, within it, and at its last LSN; `None` where
-    /// nothing says so. At the first and the last, the checksum of the block before is known.
-    pub(crate) fn seen_of(&self, state: &Self) -> [Option<bool>; 3] {
-        let is_equal = |one: Option<u64>, other: Option<u64>| Some(one? == other?);
-        let first =
-            (state.last_lsn == self.first_lsn).then(|| is_equal(state.ending, self.previous));
-        let last = (state.last_lsn == self.last_lsn).then(|| is_equal(state.ending, self.ending));
-        let is_last_full = (self.last_full).is_some_and(|(last, _)| last == state.set_guid);
-        let within = match &self.within {
-            Within::Before(before) => match before.get(&state.last_lsn) {
-                Some(None) => Some(false),
-                Some(block) => is_equal(state.ending, *block),
-                None => None,
-            },
-            Within::Unread | Within::Unreadable => None,
-        };
-        let within = within.or(is_last_full.then_some(true));
-        [first.flatten(), within, last.flatten()]
-    }
-
-    /// Whether a state ends within this log backup.
-    fn is_around(&self, state: &Self) -> bool {
-        self.kind == SetType::Log
-            && (self.family_guid, self.fork) == (state.family_guid, state.fork)
-            && self.first_lsn < state.last_lsn
-            && state.last_lsn < self.last_lsn
-    }
-
-    /// Of a log backup: whether only its log tells if a state that ends within it is of its history.
-    pub(crate) fn must_be_read_for(&self, state: &Self) -> bool {
-        self.is_around(state)
-            && state.ending.is_some()
-            && !self.seen_of(state).contains(&Some(true))
-    }
-
-    /// Of a log backup: the LSNs where states end within it.
-    pub(crate) fn lsns_within<'a>(&self, states: impl IntoIterator<Item = &'a Self>) -> Vec<Lsn> {
-        let states = states.into_iter().filter(|state| self.is_around(state));
-        let mut lsns: Vec<Lsn> = states.map(|state| state.last_lsn).collect();
-        lsns.sort_unstable();
-        lsns.dedup();
-        lsns
-    }
-
     /// Whether it can have been made while `log` was, which begins where `before` ends: log backups follow one another,
     /// and each knows the last full backup.
     pub(super) fn can_be_between(&self, before: &Self, log: &Self) -> bool {
@@ -304,6 +255,17 @@ impl ChainSet {
     pub fn can_be_base(&self) -> bool {
         self.kind == SetType::Full && !self.is_copy_only
     }
+}
+
+/// Of a set of a `SQLite` file, the positions where its log begins and where its state ends.
+fn positions_of(set: &SetConfiguration) -> [Option<LogEnd>; 2] {
+    if set.source_kind != SourceKind::Sqlite {
+        return [None; 2];
+    }
+    let is_log = set.set_type == SetType::Log;
+    let log = is_log.then(|| LogDescription::parse(&set.source_description));
+    let begin = log.flatten().map(|log| log.begin_position());
+    [begin, set.wal_position].map(|position| position.and_then(LogEnd::of_position))
 }
 
 /// Whether a set is of a database without any content: a file that a program has made, or made again, and not

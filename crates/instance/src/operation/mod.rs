@@ -81,6 +81,7 @@ pub use follow::{
     FollowOptions, FollowStatus, Following, Listed, Spooled, Stop, WhenFull, spooled,
 };
 pub use inspect::{Inspect, Inspection};
+pub(crate) use log_within::LogsWithin;
 pub use media::MediaOptions;
 pub use reach::Reach;
 pub use restore::{

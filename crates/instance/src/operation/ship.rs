@@ -10,10 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use windlass_base::message::table;
 use windlass_base::{Message, local_of_unix_ms};
 use windlass_crypt::KeyRing;
-use windlass_source::Recovery;
 
-use super::media::MediaOptions;
-use super::restore::{Aim, NewestRequest, RestoreKind, RestoreOptions};
+use super::restore::{Aim, NewestRequest, RestoreOptions};
 use super::{DeviceName, device};
 use crate::{Failure, Session, Silent, Sink};
 
@@ -93,21 +91,14 @@ impl Session {
             ..Shipped::default()
         };
         for step in plan.steps {
-            let restore = RestoreOptions {
-                media: MediaOptions {
-                    devices: step.devices,
-                    position: Some(step.position.into()),
-                    ..MediaOptions::default()
-                },
-                wants: Some(RestoreKind::of(step.set.set_type)),
-                recovery: Recovery::NoRecovery,
+            let restore = step.restore(RestoreOptions {
                 target: options.target.clone(),
                 needs_target: true,
                 is_unregistered: !options.registers,
                 signed_by: options.signed_by.clone(),
                 keys: options.keys.clone(),
                 ..RestoreOptions::default()
-            };
+            });
             // The round's own line says what was restored.
             self.restore(&options.name, &restore, &mut Silent)?;
             shipped.restored += 1;

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use jiff::civil::Date;
-use windlass_base::{Lsn, Moment};
+use windlass_base::Moment;
 use windlass_catalog::provenance::databases;
 use windlass_media::SetType;
 
 use super::{FoundMedia, FoundSet, Now, Place, Policy, chain_sets};
-use crate::chain::{ChainSet, Chains, Obstacle, Why, Within, is_newer, proofs, rivals};
+use crate::chain::{ChainSet, Chains, Ends, Obstacle, Why, Within, is_newer, proofs, rivals};
 
 /// What happens to a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Decision {
     pub relied_on: BTreeSet<usize>,
     /// The log backups on it, by their place, of which only the log tells what they continue; and the LSNs where states end
     /// within them. Until they are read, the last of these is believed.
-    pub unread: Vec<(usize, Vec<Lsn>)>,
+    pub unread: Vec<(usize, Ends)>,
 }
 
 impl Decision {
@@ -258,13 +258,13 @@ fn relied_on(
     relied_on
 }
 
-/// For each medium, the log backups on it that have to be read, and the LSNs of the states within them. Only of databases that
+/// For each medium, the log backups on it that have to be read, and the ends of the states within them. Only of databases that
 /// lose a set, and of media that stay.
 fn unread(
     found: &Found<'_>,
     databases: &[(Vec<usize>, Vec<Kept>)],
     reasons: &[BTreeSet<String>],
-) -> Vec<Vec<(usize, Vec<Lsn>)>> {
+) -> Vec<Vec<(usize, Ends)>> {
     let mut unread = vec![Vec::new(); reasons.len()];
     let stays = |index: &usize| !reasons[found.places[*index].0].is_empty();
     for (own, _) in databases {
@@ -273,8 +273,8 @@ fn unread(
         }
         for index in found.chains.unread(own.iter().copied().filter(stays)) {
             let (medium, place) = found.places[index];
-            let lsns = found.sets[index].lsns_within(found.sets);
-            unread[medium].push((place, lsns));
+            let ends = found.sets[index].ends_within(found.sets);
+            unread[medium].push((place, ends));
         }
     }
     unread

@@ -20,6 +20,7 @@
 mod decide;
 mod found;
 mod known;
+mod not_media;
 mod policy;
 mod remove;
 mod scan;

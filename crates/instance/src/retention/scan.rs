@@ -2,32 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
 
 use windlass_base::{Guid, Moment};
 use windlass_catalog::PastBackup;
 use windlass_device::{DeviceAddress, DeviceFolder};
-use windlass_media::MediaError;
-use windlass_pipeline::Error as PipelineError;
 
+use super::not_media::{EXTENSIONS, NotMedia, extension, has_usual_extension};
 use super::{FoundFile, FoundMedia, FoundSet};
 use crate::chain::{ChainSet, settle_dates};
 use crate::headers::{HeaderCache, Headers};
 use crate::names::is_own_side_file;
 use crate::operation::Reach;
 use crate::provenance;
-
-/// Why a file is no medium yet.
-const UNFINISHED: &str =
-    "unfinished, by its name: a backup or restore writes it now, or was killed";
-
-/// Why a link is no medium.
-const LINK: &str =
-    "it is a link to another folder, and links are not followed; name what it leads to";
-
-/// Why a file that begins as a medium is none.
-const WITHOUT_SETS: &str =
-    "it begins as a medium, but no backup set can be found on it: it has lost a part";
 
 /// The place of a set: index of its medium, and index on it.
 pub type Place = (usize, usize);
@@ -64,6 +50,8 @@ pub struct FoundOther {
     pub is_unknown: bool,
     /// It may be a medium that is damaged: it has the name of one, or begins like one.
     pub may_be_medium: bool,
+    /// Backup sets were on it, or may be, and nobody can see them.
+    pub may_hide_sets: bool,
 }
 
 /// The content of some folders.
@@ -150,9 +138,10 @@ pub(crate) fn scan_only(
         .into_iter()
         .map(|(device, not_media): (_, NotMedia)| FoundOther {
             may_be_medium: not_media.may_be_medium(&device, &extensions),
+            may_hide_sets: not_media.may_hide_sets(&device, &extensions),
             device,
+            is_unknown: not_media.is_unknown(),
             reason: not_media.reason,
-            is_unknown: not_media.is_unknown,
         });
     let others = others.collect();
     let mut media: Vec<FoundMedia> = media.into_values().collect();
@@ -171,108 +160,6 @@ fn add(media: &mut BTreeMap<Guid, FoundMedia>, found: FoundMedia) {
         return;
     };
     known.files.extend(found.files);
-}
-
-/// Extensions that backups usually have.
-const EXTENSIONS: [&str; 5] = ["bak", "sqb", "dif", "diff", "trn"];
-
-fn has_usual_extension(device: &DeviceAddress) -> bool {
-    extension(device).is_some_and(|own| EXTENSIONS.contains(&own.as_str()))
-}
-
-fn extension(device: &DeviceAddress) -> Option<String> {
-    let path = match device.file() {
-        Some(path) => path,
-        None => Path::new(device.url()?.key()),
-    };
-    Some(path.extension()?.to_str()?.to_lowercase())
-}
-
-/// Bytes at the start of a file in which blocks of a medium are searched.
-const START_BYTES: usize = 64 << 10;
-
-/// The smallest block of a medium.
-const BLOCK_BYTES: usize = 512;
-
-/// Why a file is not taken for media.
-struct NotMedia {
-    reason: String,
-    is_unknown: bool,
-    /// It is a whole medium of another program.
-    is_foreign: bool,
-}
-
-impl NotMedia {
-    /// A file under the name that it has until it is complete.
-    fn unfinished() -> Self {
-        Self {
-            reason: UNFINISHED.to_owned(),
-            is_unknown: false,
-            is_foreign: false,
-        }
-    }
-
-    /// A link to another place, which may not be mounted.
-    fn link() -> Self {
-        Self {
-            reason: LINK.to_owned(),
-            is_unknown: true,
-            is_foreign: false,
-        }
-    }
-
-    /// A medium of which only the beginning is left: every backup puts a set on it before it has its name.
-    fn without_sets() -> Self {
-        Self {
-            reason: WITHOUT_SETS.to_owned(),
-            is_unknown: false,
-            is_foreign: false,
-        }
-    }
-
-    fn of(error: &PipelineError) -> Self {
-        Self {
-            // The reports of it name the file.
-            reason: match error {
-                PipelineError::Media { source, .. } => source.to_string(),
-                other => other.to_string(),
-            },
-            is_unknown: matches!(error, PipelineError::Device(_)),
-            is_foreign: matches!(
-                error,
-                PipelineError::Media {
-                    source: MediaError::SqlServerMedia { .. } | MediaError::ForeignMtf { .. },
-                    ..
-                }
-            ),
-        }
-    }
-
-    /// Whether the file may have been a medium: nobody can read it, it has the extension of one, or it begins
-    /// like one.
-    fn may_be_medium(&self, device: &DeviceAddress, extensions: &BTreeSet<String>) -> bool {
-        if self.is_unknown || self.is_foreign {
-            return self.is_unknown;
-        }
-        if device.file().is_some_and(is_own_side_file) {
-            return false;
-        }
-        let mut start = vec![0; START_BYTES];
-        let reader = device.clone().beside_writers().open_reader();
-        match reader.and_then(|reader| reader.read_at(&mut start, 0)) {
-            Ok(count) => start.truncate(count),
-            Err(_) => return true,
-        }
-        if windlass_source::part_of_database(&start).is_some() {
-            return false;
-        }
-        let begins = |block: &[u8]| {
-            let names = [&b"TAPE"[..], b"SFMB", b"SSET"];
-            names.iter().any(|name| block.starts_with(name))
-        };
-        extension(device).is_some_and(|own| extensions.contains(&own))
-            || start.chunks(BLOCK_BYTES).any(begins)
-    }
 }
 
 /// Reads the headers of one file.

@@ -13,7 +13,7 @@ use windlass_pipeline::{BackupRequest, Overwrite, Unobserved};
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 
 use super::{Decision, FoundFile, FoundMedia, FoundSet, Now, Policy, decide, delete, scan};
-use crate::chain::{ChainSet, Obstacle, Times, Within};
+use crate::chain::{ChainSet, LogEnd, Obstacle, Times, Within};
 
 const NOW: &str = "2026-11-21 12:00:00";
 
@@ -515,7 +515,7 @@ fn logs_of_clones_with_the_same_lsns_lead_to_the_states_of_their_own_machine() {
                 let chain = &mut set.chain;
                 chain.set_guid = Guid::random();
                 chain.lineage = if knows_checksums { 0 } else { machine };
-                let sum = |lsn: Lsn| Some(u64::from(lsn.block) * 10 + machine);
+                let sum = |lsn: Lsn| Some(LogEnd::Block(u64::from(lsn.block) * 10 + machine));
                 if knows_checksums {
                     chain.previous = (chain.kind == SetType::Log)
                         .then(|| sum(chain.first_lsn))

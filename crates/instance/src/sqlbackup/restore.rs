@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
-use windlass_base::Lsn;
 use windlass_base::pattern::matches;
 use windlass_catalog::Provenance;
 use windlass_crypt::KeyRing;
@@ -18,7 +17,7 @@ use super::options::{Drops, Options};
 use super::report::Report;
 use super::{Runner, disks};
 use crate::Session;
-use crate::chain::{ChainSet, Chains, Obstacle, Why, Within, is_newer, rivals};
+use crate::chain::{ChainSet, Chains, Ends, Obstacle, Why, is_newer, rivals};
 use crate::headers::HeaderCache;
 use crate::operation::{MediaOptions, RestoreKind, RestoreOptions};
 use crate::provenance::named_databases;
@@ -199,8 +198,8 @@ struct Plan {
     /// In the order of their restores.
     steps: Vec<(Place, SetType)>,
     unfinished: Vec<String>,
-    /// The log backup that has to be read before the plan is sure, and the LSNs of the states within it.
-    unread: Option<(Place, Vec<Lsn>)>,
+    /// The log backup that has to be read before the plan is sure, and the ends of the states within it.
+    unread: Option<(Place, Ends)>,
 }
 
 /// The plan with sets of some kinds, for which their log is read where it depends on that.
@@ -213,13 +212,10 @@ fn planned(
 ) -> Result<Plan, String> {
     loop {
         let mut plan = newest(media, source, kinds)?;
-        let Some(((medium, place), lsns)) = plan.unread.take() else {
+        let Some(((medium, place), ends)) = plan.unread.take() else {
             return Ok(plan);
         };
-        let copies = media[medium].copies(place).into_iter();
-        let mut read = copies.map(|copy| session.log_within(copy, place + 1, keys, &lsns));
-        let within = read.find(|within| *within != Within::Unreadable);
-        media[medium].sets[place].chain.within = within.unwrap_or(Within::Unreadable);
+        session.look_within(&mut media[medium], place, keys, &ends);
     }
 }
 
@@ -288,7 +284,7 @@ fn newest(media: &[FoundMedia], source: &str, kinds: &[SetType]) -> Result<Plan,
     }
     let path = chains.path(newest).map_err(ToString::to_string)?;
     let unread = chains.unread(path.iter().copied()).into_iter().next();
-    let unread = unread.map(|log| (places[log], sets[log].lsns_within(&sets)));
+    let unread = unread.map(|log| (places[log], sets[log].ends_within(&sets)));
     let steps = path.into_iter();
     let steps = steps.map(|index| (places[index], sets[index].kind));
     Ok(Plan {

@@ -7,7 +7,8 @@ use windlass_media::FamilyReader;
 
 use crate::digests::{DigestFile, DigestWriter, DigestedFile};
 use crate::error::Error;
-use crate::media_set::{MediaSet, media_error};
+use crate::error::media_error;
+use crate::media_set::MediaSet;
 use crate::window::Window;
 
 const WINDOW_BYTES: usize = 64 << 10;

@@ -8,10 +8,11 @@ use windlass_media::{ChunkHeader, FamilyReader, ReadAt, SetListing, WalkedSet};
 
 use super::transform::Seen;
 use crate::control::{Control, timed};
+use crate::error::media_error;
 use crate::error::{Damage, Error};
 use crate::fault::FaultPoint;
 use crate::live::Meter;
-use crate::media_set::{Family, media_error};
+use crate::media_set::Family;
 use crate::plan::Plan;
 use crate::report::{Stage, StageCounters};
 use crate::signing::Signed;

@@ -2,6 +2,7 @@
 
 use windlass_base::Lsn;
 use windlass_base::bytes::{Reader, Writer};
+use windlass_media::WalPosition;
 
 use super::spool::{Gap, Slice, State, lsn_of};
 
@@ -74,6 +75,11 @@ impl LogDescription {
 
     pub fn last_lsn(&self) -> Lsn {
         lsn_of(self.end.time_us)
+    }
+
+    /// The position of the state with which it begins.
+    pub fn begin_position(&self) -> WalPosition {
+        self.begin.position
     }
 
     /// The times of its first and last state, in microseconds since 1970, UTC.

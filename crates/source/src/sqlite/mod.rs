@@ -88,9 +88,9 @@ pub use log_snapshot::{CutLog, LogOf, SpooledLog, SqliteLogSnapshot};
 pub use names::{check_name, refuse_to_replace};
 pub use options::{CopyFolder, CopyPolicy, SnapshotOptions};
 pub use restore::{
-    Existing, ForwardRequest, LogRestoreRequest, RequiredBase, RestoreProgress, RestoreRequest,
-    RestoringState, Seized, SqliteLogTarget, SqliteTarget, forget, forward, forward_reach, recover,
-    restoring,
+    Existing, ForwardRequest, LogReading, LogRestoreRequest, RequiredBase, RestoreProgress,
+    RestoreRequest, RestoringState, Seized, SqliteLogTarget, SqliteTarget, forget, forward,
+    forward_reach, recover, restoring,
 };
 pub use snapshot::SqliteSnapshot;
 pub use spool::{

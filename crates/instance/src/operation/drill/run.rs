@@ -16,9 +16,7 @@ use super::{DrillOptions, DrillOutcome};
 use crate::message_of::os_error;
 use crate::operation::device;
 use crate::operation::media::MediaOptions;
-use crate::operation::restore::{
-    Newest, NewestRequest, RestoreKind, RestoreOptions, Sequence, Step, ended_ms,
-};
+use crate::operation::restore::{Newest, NewestRequest, RestoreOptions, Sequence, Step, ended_ms};
 use crate::scratch::Scratch;
 use crate::{Failure, Session, Silent, Sink};
 
@@ -215,15 +213,8 @@ fn restore_of(
     folder: &Path,
     options: &DrillOptions,
 ) -> RestoreOptions {
-    RestoreOptions {
-        media: MediaOptions {
-            devices: step.devices.clone(),
-            position: Some(step.position.into()),
-            ..MediaOptions::default()
-        },
-        wants: Some(RestoreKind::of(step.set.set_type)),
+    let others = RestoreOptions {
         stop,
-        recovery,
         target: Some(target(folder)),
         needs_target: true,
         is_unregistered: true,
@@ -232,6 +223,10 @@ fn restore_of(
         threads: options.threads,
         io_method: options.io_method,
         ..RestoreOptions::default()
+    };
+    RestoreOptions {
+        recovery,
+        ..step.clone().restore(others)
     }
 }
 

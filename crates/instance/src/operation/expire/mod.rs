@@ -15,14 +15,16 @@ mod unreadable;
 use std::collections::BTreeSet;
 use std::io;
 
+use windlass_base::Moment;
 use windlass_base::message::table;
-use windlass_base::{Lsn, Moment};
 use windlass_catalog::provenance::databases;
 use windlass_catalog::{Error as CatalogError, QueuedCopy};
+use windlass_crypt::KeyRing;
 use windlass_device::{DeviceAddress, DeviceFolder};
 
 use self::locked::Locks;
 use super::Reach;
+use crate::chain::Ends;
 use crate::damage::{self, Damages};
 use crate::retention::{self, Decision, FoundMedia, FoundOther, FoundSet, Now, Place, Policy};
 use crate::{Session, Sink, presence};
@@ -179,8 +181,12 @@ impl Session {
                     media.trouble.get_or_insert(reason);
                 }
             }
-            for (place, lsns) in logs {
-                self.look_within(&mut scan.media[place.0], place.1, &lsns)?;
+            for (place, ends) in logs {
+                let medium = &mut scan.media[place.0];
+                self.look_within(medium, place.1, &KeyRing::default(), &ends);
+                if self.is_cancelled() {
+                    return Err(ExpireError::Cancelled);
+                }
             }
         };
         for known in ill.iter().filter_map(|path| damages.at(path)) {
@@ -259,12 +265,12 @@ impl Session {
     }
 }
 
-/// The log backups whose log has to be looked at, and for which LSNs.
-fn unread_logs(decisions: &[Decision]) -> Vec<(Place, Vec<Lsn>)> {
+/// The log backups whose log has to be looked at, and for which states.
+fn unread_logs(decisions: &[Decision]) -> Vec<(Place, Ends)> {
     let all = decisions.iter().enumerate();
     let all = all.flat_map(|(medium, decision)| {
         let unread = decision.unread.iter();
-        unread.map(move |(place, lsns)| ((medium, *place), lsns.clone()))
+        unread.map(move |(place, ends)| ((medium, *place), ends.clone()))
     });
     all.collect()
 }

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use windlass_base::Lsn;
 use windlass_base::message::table;
 use windlass_catalog::Depth;
-use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{OnDamage, ReadKeys, ReadRequest, Tuning};
 
@@ -13,7 +11,6 @@ use super::super::media::{MediaOptions, OpenedSet};
 use super::super::observer::Watch;
 use super::super::{history, verify};
 use super::ExpireError;
-use crate::chain::Within;
 use crate::retention::{FoundFile, FoundMedia};
 use crate::{Failure, Session, Sink};
 
@@ -145,29 +142,6 @@ impl Session {
             is_damaged,
             unrestorable,
         })
-    }
-
-    /// Reads the log of a log backup, to see which states lie in it.
-    pub(super) fn look_within(
-        &mut self,
-        media: &mut FoundMedia,
-        place: usize,
-        lsns: &[Lsn],
-    ) -> Result<(), ExpireError> {
-        let mut within = Within::Unreadable;
-        for copy in media.copies(place) {
-            within = self.log_within(copy, place + 1, &KeyRing::default(), lsns);
-            if within != Within::Unreadable {
-                break;
-            }
-        }
-        if self.is_cancelled() {
-            return Err(ExpireError::Cancelled);
-        }
-        if let Some(set) = media.sets.get_mut(place) {
-            set.chain.within = within;
-        }
-        Ok(())
     }
 
     fn verify_found(

@@ -7,7 +7,7 @@ use windlass_media::{SetType, SourceKind};
 use super::moment::End;
 use super::newest::{Inventory, Newest};
 use crate::Failure;
-use crate::chain::{ChainSet, Chains, Obstacle, Within};
+use crate::chain::{ChainSet, Chains, LogEnd, Obstacle, Within};
 
 /// How far a restore WITH NORECOVERY has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub struct Reached {
     pub family: Guid,
     pub fork: Guid,
     pub lsn: Lsn,
-    /// The checksum of the log before the LSN, if known.
-    pub ending: Option<u64>,
+    /// The end of the log before the LSN, if known.
+    pub ending: Option<LogEnd>,
     /// Milliseconds since 1970, UTC; 0 if unknown.
     pub unix_ms: u64,
 }

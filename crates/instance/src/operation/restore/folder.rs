@@ -8,8 +8,9 @@ use windlass_pipeline::{Error as PipelineError, MediaSet};
 
 use crate::Failure;
 use crate::headers::HeaderCache;
+use crate::layout::Laid;
 use crate::message_of::os_error;
-use crate::retention::{FoundMedia, Scan, scan_only};
+use crate::retention::{FoundMedia, FoundOther, Scan, scan_only};
 
 /// Maximum number of files that are left out by name.
 const LEFT_OUT_REPORTED: usize = 10;
@@ -19,6 +20,8 @@ pub(super) struct Unfolded {
     pub(super) devices: Vec<DeviceAddress>,
     /// Files that may be media and cannot be used, and why.
     pub(super) notes: Vec<Message>,
+    /// A file in a folder that may hold a newer state than all that can be seen.
+    pub(super) unseen: Option<FoundOther>,
 }
 
 /// Replaces folders by the media in them. Of these, those count that hold backups of the database `of`; if that is not named, of
@@ -45,7 +48,11 @@ pub(super) fn unfolded(
         }
     }
     let Some(first) = folders.first().map(DeviceFolder::to_string) else {
-        return Ok(Unfolded { devices, notes });
+        return Ok(Unfolded {
+            devices,
+            notes,
+            unseen: None,
+        });
     };
     let found = scan_only(&folders, |_| true, headers)
         .map_err(|error| table::cannot_open_device(&first, os_error(&error)))?;
@@ -56,6 +63,7 @@ pub(super) fn unfolded(
     };
     let is_there = found.media.iter().any(|medium| has(medium, name));
     let wanted = of.or(is_there.then_some(name));
+    let unseen = unseen(&found, wanted);
     let is_wanted = |medium: &&FoundMedia| wanted.is_none_or(|wanted| has(medium, wanted));
     let wanted: Vec<&FoundMedia> = found.media.iter().filter(is_wanted).collect();
     // A device that was named beside the folder may be the rest of one.
@@ -74,23 +82,30 @@ pub(super) fn unfolded(
     };
     notes.extend(left_out.into_iter().map(families_missing));
     devices.extend(used.into_iter().flat_map(files));
-    match (devices.is_empty(), of) {
-        (false, _) => Ok(Unfolded { devices, notes }),
-        (true, Some(of)) if !found.media.is_empty() => {
-            let media = found.media.iter().flat_map(|medium| &medium.sets);
-            let mut held: Vec<String> = media.map(|set| format!("'{}'", set.of.name)).collect();
-            held.sort();
-            held.dedup();
-            Err(table::no_backup_of(of, held.join(", ")).into())
-        }
-        (true, _) => {
-            let further = match crate::is_url(&first) {
-                true => "",
-                false => "; subfolders are not searched",
-            };
-            Err(table::no_media_in_folder(&first, further).into())
-        }
+    match devices.is_empty() {
+        false => Ok(Unfolded {
+            devices,
+            notes,
+            unseen,
+        }),
+        true => Err(nothing_in(&first, of, &found)),
     }
+}
+
+/// No media in the folders, or none of the database `of`.
+fn nothing_in(folder: &str, of: Option<&str>, found: &Scan) -> Failure {
+    if let Some(of) = of.filter(|_| !found.media.is_empty()) {
+        let media = found.media.iter().flat_map(|medium| &medium.sets);
+        let mut held: Vec<String> = media.map(|set| format!("'{}'", set.of.name)).collect();
+        held.sort();
+        held.dedup();
+        return table::no_backup_of(of, held.join(", ")).into();
+    }
+    let further = match crate::is_url(folder) {
+        true => "",
+        false => "; subfolders are not searched",
+    };
+    table::no_media_in_folder(folder, further).into()
 }
 
 /// Whether stripes of a medium are lost, or have not got their names yet; but not if they are found under temporary ones.
@@ -118,6 +133,18 @@ fn families_missing(medium: &FoundMedia) -> Message {
         medium.family_count
     );
     table::set_left_out(what, why)
+}
+
+/// The first file of which nobody can say what it holds. The key of an object can say that it is of another database.
+fn unseen(found: &Scan, wanted: Option<&str>) -> Option<FoundOther> {
+    let is_of_another = |device: &DeviceAddress| {
+        let laid = device.url().and_then(|url| Laid::of(url.key()));
+        laid.zip(wanted)
+            .is_some_and(|(laid, wanted)| !laid.is_of(wanted))
+    };
+    let mut others = found.others.iter();
+    let unseen = others.find(|other| other.may_hide_sets && !is_of_another(&other.device));
+    unseen.cloned()
 }
 
 /// Says which files may be media and cannot be used: a newer backup may be in them.

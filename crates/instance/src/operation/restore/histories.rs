@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use windlass_crypt::KeyRing;
 use windlass_device::DeviceFolder;
 use windlass_engine::BackupDescription;
@@ -11,7 +13,7 @@ use windlass_media::craft;
 use windlass_source::Recovery;
 use windlass_source::engine::describe;
 
-use super::{Aim, NewestRequest, RestoreKind, RestoreOptions};
+use super::{Aim, NewestRequest, RestoreOptions};
 use crate::operation::expire::{ExpireOptions, Removal, Trust};
 use crate::operation::{DeviceName, MediaOptions};
 use crate::outcome::Collected;
@@ -27,6 +29,8 @@ enum Trouble {
     Clocks,
     /// Its files and those of its instance are put back from a copy.
     Snapshots,
+    /// The same of a `SQLite` file, whose log is begun again at times.
+    File,
 }
 
 impl Trouble {
@@ -35,7 +39,7 @@ impl Trouble {
         match self {
             Self::Forks => &[],
             Self::Clocks => &[50065, 50066, 50220],
-            Self::Snapshots => &[50220],
+            Self::Snapshots | Self::File => &[50220],
         }
     }
 }
@@ -71,13 +75,32 @@ struct History {
     line: Line,
     /// The rows in each backup.
     states: BTreeMap<String, Vec<u32>>,
-    copied: Option<(Vec<Vec<u8>>, Line)>,
+    copied: Option<(BTreeMap<PathBuf, Vec<u8>>, Line)>,
     hours: i64,
     /// What happened, for messages.
     told: Vec<String>,
 }
 
-const FILES: [&str; 3] = ["shop.mdf", "shop.ldf", "instance/windlass.catalog"];
+/// What a copy of the machine has.
+const FILES: [&str; 6] = [
+    "shop.mdf",
+    "shop.ldf",
+    "shop.db",
+    "shop.db-wal",
+    "shop.db-shm",
+    "instance",
+];
+
+/// The files at a path, or below it.
+fn read_all(path: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    if path.is_dir() {
+        for entry in std::fs::read_dir(path).unwrap() {
+            read_all(&entry.unwrap().path(), into);
+        }
+    } else if let Ok(bytes) = std::fs::read(path) {
+        into.insert(path.to_owned(), bytes);
+    }
+}
 
 impl History {
     fn new(seed: u64, trouble: Trouble) -> Self {
@@ -94,7 +117,35 @@ impl History {
             told: Vec::new(),
         };
         std::fs::create_dir(history.at("media")).unwrap();
-        history.succeed(
+        match trouble {
+            Trouble::File => history.make_file(),
+            _ => history.make_database(),
+        }
+        history.back_up("DATABASE", "");
+        history
+    }
+
+    fn make_file(&self) {
+        let create = "PRAGMA journal_mode = WAL; CREATE TABLE t(n INTEGER)";
+        self.application().execute_batch(create).unwrap();
+        self.succeed(
+            "EXEC sp_attach_db 'Shop', '{at}/shop.db'
+ALTER DATABASE Shop SET RECOVERY FULL",
+        );
+    }
+
+    /// It leaves its log behind when it is closed.
+    fn application(&self) -> Connection {
+        let application = Connection::open(self.at("shop.db")).unwrap();
+        let leaves_log = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+        application.set_db_config(leaves_log, true).unwrap();
+        let manual = "PRAGMA wal_autocheckpoint = 0";
+        application.execute_batch(manual).unwrap();
+        application
+    }
+
+    fn make_database(&self) {
+        self.succeed(
             "CREATE DATABASE Shop ON (NAME = Shop, FILENAME = '{at}/shop.mdf') \
              LOG ON (NAME = Shop_log, FILENAME = '{at}/shop.ldf')
 ALTER DATABASE Shop SET RECOVERY FULL
@@ -103,8 +154,6 @@ USE Shop
 GO
 CREATE TABLE t(n INTEGER)",
         );
-        history.back_up("DATABASE", "");
-        history
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -138,10 +187,11 @@ CREATE TABLE t(n INTEGER)",
     fn insert(&mut self) {
         for _ in 0..[1, 1, 3][self.rng.below(3)] {
             self.row += 1;
-            self.succeed(&format!(
-                "USE Shop\nGO\nINSERT INTO t VALUES ({})",
-                self.row
-            ));
+            let insert = format!("INSERT INTO t VALUES ({})", self.row);
+            match self.trouble {
+                Trouble::File => self.application().execute_batch(&insert).unwrap(),
+                _ => self.succeed(&format!("USE Shop\nGO\n{insert}")),
+            }
             self.line.rows.push(self.row);
         }
     }
@@ -188,18 +238,36 @@ CREATE TABLE t(n INTEGER)",
     fn put_back(&mut self) {
         match self.copied.clone() {
             Some((files, line)) if self.rng.below(3) > 0 => {
-                for (name, bytes) in FILES.iter().zip(files) {
-                    std::fs::write(self.at(name), bytes).unwrap();
+                std::fs::remove_dir_all(self.at("instance")).unwrap();
+                for (path, bytes) in files {
+                    // Files of the database stay the same ones.
+                    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                    std::fs::write(path, bytes).unwrap();
                 }
                 self.line = line;
                 self.told.push("put back".to_owned());
             }
             _ => {
-                let files = FILES.map(|name| std::fs::read(self.at(name)).unwrap());
-                self.copied = Some((files.to_vec(), self.line.clone()));
+                let mut files = BTreeMap::new();
+                for name in FILES {
+                    read_all(&self.at(name), &mut files);
+                }
+                self.copied = Some((files, self.line.clone()));
                 self.told.push("copied".to_owned());
             }
         }
+    }
+
+    /// Of a file: the log is begun again, once or twice; of two, the follower can have missed one.
+    fn checkpoint(&mut self) {
+        for _ in 0..=self.rng.below(2) {
+            self.insert();
+            let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+            let busy = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+            let busy = self.application().query_row(checkpoint, [], busy);
+            assert_eq!(busy, Ok(0));
+        }
+        self.told.push("checkpoint".to_owned());
     }
 
     fn step(&mut self) {
@@ -221,7 +289,8 @@ CREATE TABLE t(n INTEGER)",
                 self.insert();
                 self.back_up("DATABASE", ", COPY_ONLY");
             }
-            _ if self.trouble == Trouble::Snapshots => self.put_back(),
+            19 if self.trouble == Trouble::File => self.checkpoint(),
+            _ if matches!(self.trouble, Trouble::Snapshots | Trouble::File) => self.put_back(),
             _ => self.fork(),
         }
     }
@@ -253,19 +322,16 @@ CREATE TABLE t(n INTEGER)",
         let plan = session.newest(&media, &request).map_err(numbers)?;
         let last = plan.steps.len() - 1;
         for (index, step) in plan.steps.into_iter().enumerate() {
-            let restore = RestoreOptions {
-                media: MediaOptions {
-                    devices: step.devices,
-                    position: Some(step.position.into()),
-                    ..MediaOptions::default()
-                },
-                wants: Some(RestoreKind::of(step.set.set_type)),
-                recovery: match index == last {
-                    true => Recovery::Recovery,
-                    false => Recovery::NoRecovery,
-                },
+            let restore = step.restore(RestoreOptions {
                 target: (index == 0).then(|| target.clone()),
                 ..RestoreOptions::default()
+            });
+            let restore = match index == last {
+                true => RestoreOptions {
+                    recovery: Recovery::Recovery,
+                    ..restore
+                },
+                false => restore,
             };
             session
                 .restore("Copy", &restore, &mut Silent)
@@ -273,6 +339,12 @@ CREATE TABLE t(n INTEGER)",
         }
         assert!(session.instance().close_engine_databases().is_empty());
         drop(session);
+        if self.trouble == Trouble::File {
+            let copy = Connection::open(&target).unwrap();
+            let mut query = copy.prepare("SELECT n FROM t ORDER BY n").unwrap();
+            let rows = query.query_map([], |row| row.get(0)).unwrap();
+            return Ok(rows.map(Result::unwrap).collect());
+        }
         let said = self.run("other", "USE Copy\nGO\nSELECT n FROM t ORDER BY n");
         let rows = said.results.last().expect("a result").rows.iter();
         Ok(rows
@@ -321,7 +393,18 @@ fn live(seed: u64, trouble: Trouble) -> [bool; 2] {
         other => other,
     };
     history.insert();
-    history.back_up("LOG", "");
+    for (what, options) in [
+        ("LOG", ""),
+        ("DATABASE", ", DIFFERENTIAL"),
+        ("DATABASE", ""),
+    ] {
+        let made = history.line.media.len();
+        history.back_up(what, options);
+        // Behind a gap, a log backup is refused.
+        if history.line.media.len() > made {
+            break;
+        }
+    }
     let [before, after] = [false, true].map(|is_expired| {
         if is_expired {
             history.expire();
@@ -365,7 +448,12 @@ fn live_all(seeds: std::ops::Range<u64>, trouble: Trouble) {
 
 #[test]
 fn the_newest_state_of_any_history_is_the_last_one_or_is_refused() {
-    for trouble in [Trouble::Forks, Trouble::Clocks, Trouble::Snapshots] {
+    for trouble in [
+        Trouble::Forks,
+        Trouble::Clocks,
+        Trouble::Snapshots,
+        Trouble::File,
+    ] {
         live_all(0..6, trouble);
     }
 }
@@ -373,7 +461,12 @@ fn the_newest_state_of_any_history_is_the_last_one_or_is_refused() {
 #[test]
 #[ignore = "takes minutes"]
 fn the_newest_state_of_many_histories_is_the_last_one_or_is_refused() {
-    for trouble in [Trouble::Forks, Trouble::Clocks, Trouble::Snapshots] {
+    for trouble in [
+        Trouble::Forks,
+        Trouble::Clocks,
+        Trouble::Snapshots,
+        Trouble::File,
+    ] {
         live_all(1000..1400, trouble);
     }
 }

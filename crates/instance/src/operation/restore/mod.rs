@@ -50,6 +50,7 @@ mod registration;
 mod sequence;
 mod sqlite;
 mod standby;
+mod step;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -78,7 +79,7 @@ use crate::{Completed, Failure, Session, Sink};
 pub use aim::Aim;
 pub use continuing::Reached;
 pub(super) use moment::ended_ms;
-pub use newest::{Newest, NewestRequest, Step};
+pub use newest::{Newest, NewestRequest};
 use options::settle;
 pub use options::{FollowedRestore, RestoreKind, RestoreOptions};
 pub use parts::RestorePart;
@@ -90,6 +91,7 @@ pub(super) use reader::SetReader;
 pub(super) use registration::tell_unwritten;
 pub use sequence::Sequence;
 pub(super) use standby::path_of as standby_path;
+pub use step::Step;
 use target::{Begun, TargetKind, Wanted, first, is_among, kind_of, log};
 
 pub(crate) const OPERATION: &str = "RESTORE DATABASE";

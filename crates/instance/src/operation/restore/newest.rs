@@ -12,11 +12,11 @@ use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::MediaSet;
-use windlass_source::engine::{StopAt, describe};
+use windlass_source::engine::StopAt;
 
 use super::aim::Aim;
 use super::folder::{Unfolded, unfolded};
-use super::{Sequence, copies};
+use super::{Sequence, Step, copies};
 use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer, settle_dates};
 use crate::headers::{HeaderCache, Trouble};
 use crate::operation::history::{self, physical_name};
@@ -47,27 +47,6 @@ pub struct NewestRequest<'a> {
     pub aim: Aim,
     /// Keys in addition to those of the instance.
     pub keys: &'a KeyRing,
-}
-
-#[derive(Debug, Clone)]
-pub struct Step {
-    pub devices: Vec<DeviceName>,
-    pub position: u16,
-    pub set: SetConfiguration,
-}
-
-impl Step {
-    /// Whether the set has a file of this logical name, as far as its description says.
-    pub fn has_file(&self, logical: &str) -> bool {
-        let described = (self.set.source_kind == SourceKind::Engine)
-            .then(|| describe(&self.set.source_description).ok())
-            .flatten();
-        described.is_none_or(|described| {
-            let log = std::iter::once(described.log_file());
-            let mut files = described.data_files().iter().chain(log);
-            files.any(|file| file.logical_name.eq_ignore_ascii_case(logical))
-        })
-    }
 }
 
 /// The restores that lead to a state, and the explanation.
@@ -133,8 +112,15 @@ impl Session {
             // All devices are restored by one statement.
             return Ok(Newest::default());
         }
-        let Unfolded { devices, notes } =
-            unfolded(devices, request.of, request.name, &mut self.headers)?;
+        let unfolded = unfolded(devices, request.of, request.name, &mut self.headers)?;
+        let Unfolded {
+            devices,
+            notes,
+            unseen,
+        } = unfolded;
+        if let Some(other) = unseen.as_ref().filter(|_| request.aim == Aim::Newest) {
+            return Err(table::sets_unseen(&other.device, &other.reason).into());
+        }
         let mut inventory = Inventory::of(&devices, &mut self.headers)?;
         self.headers.end_round();
         inventory.notes.splice(0..0, notes);
@@ -175,7 +161,14 @@ impl Session {
                 history::record_damaged(self, position..=position, &state, number);
             }
         }
-        chosen
+        // A copy goes as far as it can, and says what is in its way. That a log is the last one is not believed.
+        let is_all = unseen.is_none();
+        let unseen = unseen.map(|other| table::ship_sets_unseen(&other.device, &other.reason));
+        chosen.map(|plan| Newest {
+            hindrance: plan.hindrance.or(unseen),
+            end: plan.end.filter(|_| is_all),
+            ..plan
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use windlass_source::sqlite::RestoreProgress;
 use windlass_source::{engine, sqlite};
 
 use super::Reached;
+use crate::chain::LogEnd;
 use crate::names::absolute;
 use crate::{Failure, Session};
 
@@ -60,7 +61,7 @@ impl Session {
                 family: state.family_guid,
                 fork: state.family_guid,
                 lsn: state.reached_lsn(),
-                ending: None,
+                ending: (state.wal_position.parse().ok()).and_then(LogEnd::of_position),
                 unix_ms: state.reached_ms(),
             }));
         }
@@ -71,7 +72,7 @@ impl Session {
                 family,
                 fork,
                 lsn: pending.reached_lsn(),
-                ending: pending.reached_checksum(),
+                ending: pending.reached_checksum().map(LogEnd::Block),
                 unix_ms: pending.reached_ms(),
             }
         }))

@@ -7,8 +7,9 @@ use windlass_base::{Guid, Lsn};
 use windlass_crypt::KeyRing;
 use windlass_media::SetType;
 
+use super::Step;
 use super::aim::Aim;
-use super::newest::{Found, Inventory, Newest, NewestRequest, Step};
+use super::newest::{Found, Inventory, Newest, NewestRequest};
 use crate::Session;
 use crate::chain::{ChainSet, Within};
 
@@ -27,9 +28,8 @@ impl Inventory {
         let mut steps = plan.steps.windows(2);
         let log = steps.find_map(|steps| {
             let (state, log) = (of(&steps[0])?, of(&steps[1])?);
-            let is_unread = self.chain[log].within == Within::Unread;
-            let is_needed = self.chain[log].must_be_read_for(&self.chain[state]);
-            (is_unread && is_needed).then_some(log)
+            let is_unread = self.chain[log].is_unread_for([&self.chain[state]]);
+            is_unread.then_some(log)
         });
         if let Some(log) = log {
             self.read_log(log, session, keys);
@@ -66,12 +66,13 @@ impl Inventory {
             };
             log.obstacle.is_none()
                 && others.any(|(_, at)| {
-                    let mut at = at.iter();
-                    at.any(|other| log.must_be_read_for(other))
+                    let at = at.iter().copied();
+                    log.is_unread_for(at)
                 })
         };
         let around: Vec<usize> = logs().filter(is_around).collect();
         for log in around {
+            // A copy of it may have been read meanwhile.
             if self.chain[log].within == Within::Unread {
                 self.read_log(log, session, request.keys);
             }
@@ -83,8 +84,8 @@ impl Inventory {
         let Found { media, set } = &self.found[log];
         let devices = self.devices[*media].clone();
         let states = self.chain.iter().chain(&self.reached);
-        let lsns = self.chain[log].lsns_within(states);
-        let within = session.log_within(devices, set.position.into(), keys, &lsns);
+        let ends = self.chain[log].ends_within(states);
+        let within = session.log_within(devices, set.position.into(), keys, &ends);
         let guid = set.set_guid;
         let copies = self.chain.iter_mut().filter(|set| set.set_guid == guid);
         for set in copies {

@@ -10,17 +10,15 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use windlass_base::{Guid, Lsn};
-use windlass_io::{DirectFile, own};
 
+use super::collected_log::CollectedLog;
 use super::forward::{Applier, position_of};
 use super::staging_file::StagingFile;
 use super::state::{self, RestoreProgress, RestoringState};
 use super::{Existing, ExistingTarget, Publish, fault, replaceable, resolve};
 use crate::engine::{Rolled, StopAt};
-use crate::sqlite::file_error;
 use crate::sqlite::log_description::LogDescription;
-use crate::sqlite::log_snapshot::LOG_FILE_ID;
-use crate::sqlite::spool::{self, Reach, Records, SpoolError, Stop};
+use crate::sqlite::spool::{self, Reach, SpoolError, Stop};
 use crate::{Error, Protection, Recovery, RestoreTarget};
 
 /// A restore of a log backup.
@@ -47,14 +45,13 @@ pub struct LogRestoreRequest {
 #[derive(Debug)]
 pub struct SqliteLogTarget {
     request: LogRestoreRequest,
-    description: LogDescription,
     target: PathBuf,
     state: RestoringState,
     /// Held, so that no second restore of the target starts.
     staging: Option<StagingFile>,
     existing: Option<ExistingTarget>,
     /// Collects the log of the set.
-    log: DirectFile,
+    log: CollectedLog,
     rolled: Arc<OnceLock<Rolled>>,
 }
 
@@ -73,13 +70,10 @@ impl SqliteLogTarget {
             _ => StagingFile::reopen(&target, state.size_bytes)?,
         };
         let existing = replaceable(&target, request.existing)?;
-        let log_path = state::log_path(&target);
-        let log = own::claim(&log_path);
-        let log = log.map_err(|error| file_error("create", &log_path, error))?;
+        let log = CollectedLog::create(description, &state::log_path(&target))?;
         state.made_for = request.made_for.unwrap_or(state.made_for);
         Ok(Self {
             request,
-            description,
             target,
             state,
             staging: Some(staging),
@@ -94,14 +88,9 @@ impl SqliteLogTarget {
         Arc::clone(&self.rolled)
     }
 
-    /// The records of the collected log.
-    fn records(&self) -> Records {
-        Records::joined(self.log.path().to_owned())
-    }
-
     /// The state that is reached, and whether that is where the restore is to stop.
     fn reach(&self) -> Result<(Reach, bool), Error> {
-        let (begin_us, end_us) = self.description.times_us();
+        let (begin_us, end_us) = self.log.description.times_us();
         let (stop, is_reached) = match &self.request.stop {
             StopAt::End => (Stop::Latest, true),
             &StopAt::Time(unix_ms) if unix_ms.saturating_mul(1000) > end_us => {
@@ -118,7 +107,7 @@ impl SqliteLogTarget {
             return Err(self.before_log(stop));
         }
         let base = position_of(&self.state)?;
-        let mut records = self.records();
+        let mut records = self.log.records();
         let reach = spool::find_in(&mut records, &self.request.target, &base, stop);
         let reach = reach.map_err(|error| match error {
             Error::Spool(SpoolError::NotTied { .. }) => SpoolError::OtherHistory.told(),
@@ -134,9 +123,9 @@ impl SqliteLogTarget {
 
     /// The wanted time is before the first state of the log.
     fn before_log(&self, stop: Stop) -> Error {
-        let (begin_us, _) = self.description.times_us();
+        let (begin_us, _) = self.log.description.times_us();
         let time = windlass_base::time_text;
-        let (why, before) = match self.description.gap() {
+        let (why, before) = match self.log.description.gap() {
             Some((from_us, to_us, reason)) => (
                 format!(
                     "commits may be missing between {} and {} ({reason})",
@@ -159,14 +148,6 @@ impl SqliteLogTarget {
         .told()
     }
 
-    /// Checks that the collected log is all of what the set describes.
-    fn check_log(&self) -> Result<(), Error> {
-        self.log
-            .sync()
-            .map_err(|error| file_error("sync", self.log.path(), error))?;
-        super::log_verify::check(&mut self.records(), &self.description, self.log.path())
-    }
-
     fn apply(&mut self, staging: &StagingFile, reach: &Reach) -> Result<(), Error> {
         if reach.records.is_some() {
             let before = RestoringState {
@@ -179,7 +160,7 @@ impl SqliteLogTarget {
             fault::point("log marked");
             let mut size_bytes = staging.bytes()?;
             let mut applier = Applier {
-                records: self.records(),
+                records: self.log.records(),
                 staging,
                 size_bytes: &mut size_bytes,
                 cancel: &self.request.cancel,
@@ -239,27 +220,14 @@ fn is_begin(state: &RestoringState, description: &LogDescription) -> bool {
 
 impl RestoreTarget for SqliteLogTarget {
     fn write(&self, file_id: u16, offset: u64, bytes: &[u8]) -> Result<(), Error> {
-        let (count, size_bytes) = (bytes.len() as u64, self.description.log_bytes);
-        let fits = offset
-            .checked_add(count)
-            .is_some_and(|end| end <= size_bytes);
-        if file_id != LOG_FILE_ID || !fits {
-            return Err(Error::OutOfRange {
-                file_id,
-                offset,
-                bytes: count,
-                size_bytes,
-            });
-        }
-        let written = self.log.write_at(bytes, offset);
-        written.map_err(|error| file_error("write", self.log.path(), error))
+        self.log.write(file_id, offset, bytes)
     }
 
     fn finish(mut self: Box<Self>, recovery: Recovery) -> Result<(), Error> {
         let not_restoring = || Error::NotRestoring {
             path: self.target.clone(),
         };
-        self.check_log()?;
+        self.log.check()?;
         let (reach, is_reached) = self.reach()?;
         let staging = self.staging.take().ok_or_else(not_restoring)?;
         let recovery = if is_reached {
@@ -272,7 +240,7 @@ impl RestoreTarget for SqliteLogTarget {
             staging.check_content(&self.target, self.state.as_is)?;
         }
         // From here on, a failure does not cost the sequence: RECOVERY alone can be repeated.
-        let (_, end_us) = self.description.times_us();
+        let (_, end_us) = self.log.description.times_us();
         self.state.reached_us = match (is_reached, &self.request.stop) {
             (true, StopAt::Time(_)) => reach.time_us,
             _ => end_us,
@@ -305,13 +273,6 @@ impl RestoreTarget for SqliteLogTarget {
     }
 
     fn abandon(self: Box<Self>) -> Result<(), Error> {
-        own::remove(self.log.path()).map_err(|error| file_error("remove", self.log.path(), error))
-    }
-}
-
-impl Drop for SqliteLogTarget {
-    fn drop(&mut self) {
-        // The error cannot be returned from a drop; the next restore removes the remains.
-        let _left = own::remove(self.log.path());
+        self.log.remove()
     }
 }

@@ -29,6 +29,7 @@
 //! the sequence must start again. A differential that is refused before that leaves the sequence
 //! unchanged. A log marks the state as *rolling*: it can be applied again (`log_target`).
 
+mod collected_log;
 mod content;
 mod existing;
 mod fault;
@@ -50,6 +51,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use windlass_base::Guid;
 use windlass_io::{directory, own};
 
+pub use collected_log::LogReading;
 use existing::ExistingTarget;
 pub use forward::{ForwardRequest, forward, forward_reach};
 pub use log_target::{LogRestoreRequest, SqliteLogTarget};

@@ -1,0 +1,125 @@
+//! Deletes objects, and only those that are meant.
+//!
+//! Between the listing that tells of an object and its deletion, a backup can have put another one there: with FORMAT, under a
+//! name that comes again. So an object of a listing is deleted on the condition that it is still the same one.
+
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use http::header::IF_MATCH;
+use http::{HeaderName, Method, Request, StatusCode};
+use object_store::ObjectStoreExt as _;
+use object_store::client::HttpRequestBody;
+
+use super::signed::{Answer, ask, asked, coded_path};
+use super::store::runtime;
+use super::url::StoreKind;
+use super::{Found, ObjectAddress, failure, signed};
+
+/// How often a deletion is tried again, and how long it waits at first; each time twice as long.
+const RETRIES_MAX: u32 = 5;
+const RETRY_AFTER: Duration = Duration::from_millis(200);
+
+/// Google's number of an object, and the condition on it: it has none on tags.
+const GENERATION: &str = "x-goog-generation";
+const IF_GENERATION: HeaderName = HeaderName::from_static("x-goog-if-generation-match");
+
+impl ObjectAddress {
+    /// Deletes the object; one that a listing told of only if it is still the same.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if it is another one by now; those of the store.
+    pub(crate) fn delete(&self) -> io::Result<()> {
+        if let Some(listed) = &self.listed {
+            return self.delete_found(listed);
+        }
+        let stores = self.stores()?;
+        if self.url.kind() == StoreKind::Azure {
+            // `object_store` sends a batch, which signatures for one container are not allowed.
+            return signed::delete(stores, &self.url.key);
+        }
+        let deleted = runtime()?.block_on(stores.hasty.delete(&self.key()?));
+        deleted.map_err(|error| failure::reported(&error))
+    }
+
+    /// Deletes the object that was found, and no other one.
+    ///
+    /// # Errors
+    /// As [`ObjectAddress::delete`].
+    pub(super) fn delete_found(&self, found: &Found) -> io::Result<()> {
+        match &found.tag {
+            Some(tag) => self.delete_only(tag),
+            None => Err(io::Error::other(
+                "the store does not tell this object from another one (ETag)",
+            )),
+        }
+    }
+
+    fn delete_only(&self, tag: &str) -> io::Result<()> {
+        let condition = match self.url.kind() {
+            StoreKind::S3 => (IF_MATCH, tag.to_owned()),
+            // Its listings have tags without quotation marks.
+            StoreKind::Azure => (IF_MATCH, format!("\"{}\"", tag.trim_matches('"'))),
+            StoreKind::Google => match self.generation(tag)? {
+                Some(generation) => (IF_GENERATION, generation),
+                None => return Ok(()),
+            },
+        };
+        let answer = Self::repeated(|| self.delete_if(&condition))?;
+        match answer.status {
+            status if status.is_success() || status == StatusCode::NOT_FOUND => Ok(()),
+            StatusCode::PRECONDITION_FAILED => Err(another()),
+            status => Err(failure::refused(status, &answer.text)),
+        }
+    }
+
+    fn delete_if(&self, (name, value): &(HeaderName, String)) -> io::Result<Answer> {
+        let request = Request::builder().method(Method::DELETE);
+        let request = request.header(name, value);
+        let path = format!("/{}", coded_path(&self.url.key));
+        let body = HttpRequestBody::empty();
+        runtime()?.block_on(asked(self.stores()?, request, &path, body))
+    }
+
+    /// Google's number of the object; `None` if there is none any more.
+    fn generation(&self, tag: &str) -> io::Result<Option<String>> {
+        let path = format!("/{}", coded_path(&self.url.key));
+        let head = Self::repeated(|| ask(self.stores()?, Method::HEAD, &path))?;
+        let value = |name: &str| head.headers.get(name)?.to_str().ok();
+        match head.status {
+            StatusCode::NOT_FOUND => Ok(None),
+            status if !status.is_success() => Err(failure::refused(status, &head.text)),
+            _ if value("etag") != Some(tag) => Err(another()),
+            _ => {
+                let generation = value(GENERATION).map(str::to_owned);
+                let lacking = || io::Error::other("the store does not say which generation it is");
+                generation.map(Some).ok_or_else(lacking)
+            }
+        }
+    }
+
+    /// The answer to a request, which is made again while the store is busy or cannot be reached.
+    fn repeated(request: impl Fn() -> io::Result<Answer>) -> io::Result<Answer> {
+        let mut wait = RETRY_AFTER;
+        for _ in 0..RETRIES_MAX {
+            match request() {
+                Ok(answer) if !is_passing(answer.status) => return Ok(answer),
+                Ok(_) | Err(_) => thread::sleep(wait),
+            }
+            wait *= 2;
+        }
+        request()
+    }
+}
+
+/// Whether the same request can succeed later.
+fn is_passing(status: StatusCode) -> bool {
+    status == StatusCode::TOO_MANY_REQUESTS
+        || status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
+}
+
+fn another() -> io::Error {
+    let reason = "another object has been put there in the meantime; it is left as it is";
+    io::Error::new(io::ErrorKind::AlreadyExists, reason)
+}
