@@ -12,7 +12,7 @@ use crate::folder::DeviceFolder;
 use crate::nul::NulWriter;
 use crate::object::{
     Access, LockMode, Locked, ObjectAddress, ObjectReader, ObjectSettings, ObjectUrl, ObjectWriter,
-    SideAddress,
+    Removed, SideAddress,
 };
 use crate::{DeviceReader, DeviceWriter, Start, WriteTuning};
 
@@ -201,17 +201,19 @@ impl DeviceAddress {
         }
     }
 
-    /// Deletes the file or object. An object that is locked stays: in a bucket with versions the store would only hide it.
+    /// Deletes the file or object; an object of a listing only if it is still the same. One that is locked stays: in a
+    /// bucket with versions the store would only hide it.
     ///
     /// # Errors
     /// If that fails, or it is locked.
-    pub fn remove(&self) -> std::io::Result<()> {
+    pub fn remove(&self) -> std::io::Result<Removed> {
         match &self.storage {
             Storage::File(path) => {
                 std::fs::remove_file(path)?;
-                windlass_io::directory::sync(&windlass_io::directory::parent(path))
+                windlass_io::directory::sync(&windlass_io::directory::parent(path))?;
+                Ok(Removed::Gone)
             }
-            Storage::Nul => Ok(()),
+            Storage::Nul => Ok(Removed::Gone),
             Storage::Object(object) => {
                 object.refuse_locked()?;
                 object.delete()

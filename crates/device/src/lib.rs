@@ -40,7 +40,8 @@ pub use naming::{STAGING_SUFFIX, staging_path};
 pub use object::{
     AZURE_SIGNATURE, Access, ENDS_BYTES, GOOGLE_ACCOUNT, KeyError, ListedObject, LockMode, Locked,
     MANAGED_IDENTITY, ObjectLock, ObjectSettings, ObjectUrl, PARTS_MAX, PIECE_BYTES, PartChecksum,
-    Probed, S3_KEY, SideAddress, SideObject, StoreKind, UnfinishedUpload, UrlError, post_json,
+    Probed, Removed, S3_KEY, SideAddress, SideObject, StoreKind, UnfinishedUpload, UrlError,
+    post_json,
 };
 
 /// Where a writer starts.

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 use windlass_base::json_time;
 use windlass_base::message::table;
-use windlass_device::DeviceFolder;
+use windlass_device::{DeviceAddress, DeviceFolder, Removed};
 use windlass_instance::operation::{
     ExpireError, ExpireOptions, ExpireReport, ExpiredMedia, Removal, Trust,
 };
@@ -52,6 +52,11 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
     outcome
 }
 
+/// Whether the store still has the object: its bucket keeps versions.
+fn is_hidden((_, removed): &(DeviceAddress, Removed)) -> bool {
+    *removed == Removed::Hidden
+}
+
 /// Prints what is decided about each file; what that means, and the bytes of the files that go.
 fn listed(
     report: &ExpireReport,
@@ -72,14 +77,22 @@ fn listed(
         let verdict = match (decision.goes, deleted) {
             (false, _) => "stays",
             (true, None) => "goes",
-            (true, Some(Ok(_))) => "deleted",
+            (true, Some(Ok(files))) => match files.iter().any(is_hidden) {
+                true => "hidden by a delete marker",
+                false => "deleted",
+            },
             (true, Some(Err(error))) => {
                 outcome = Outcome::Failed;
                 error_line(&error.to_string());
                 "not deleted"
             }
         };
-        if decision.goes && !matches!(deleted, Some(Err(_))) {
+        let is_freed = match deleted {
+            Some(Ok(files)) => !files.iter().any(is_hidden),
+            Some(Err(_)) => false,
+            None => decision.goes,
+        };
+        if is_freed {
             freed += media.files.iter().map(|file| file.bytes).sum::<u64>();
         }
         rows.extend(media_rows(media, decision, verdict));

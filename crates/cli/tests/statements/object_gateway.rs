@@ -199,6 +199,17 @@ fn a_host_that_may_only_write_leaves_locked_backups_that_only_time_removes() {
     ];
     let kept = gateway.well(&place, &expire);
     assert!(kept.out.contains("is locked until"), "{}", kept.out);
+    // What is not locked is hidden only: the bucket has versions.
+    for name in ["1.bak", "2.bak"] {
+        let url = gateway.url(&format!("locked/v/{name}"));
+        gateway.well(&place, &["backup", "app.db", "--to", &url]);
+    }
+    let versioned = gateway.url("locked/v/");
+    let expire = ["expire", &versioned, "--last", "1", "--delete"];
+    let hidden = gateway.well(&place, &expire);
+    let said = format!("{}{}", hidden.out, hidden.err);
+    assert!(said.contains("hidden by a delete marker"), "{said}");
+    assert!(said.contains("0.0 MB were freed"), "{said}");
     // This store takes a lock in a bucket that has none, and does not keep it: that is found out.
     let plain = gateway.url("plain/x.bak");
     let options = r#"{"s3": {"object_lock": {"legal_hold": true}}}"#;

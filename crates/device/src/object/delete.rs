@@ -25,29 +25,42 @@ const RETRY_AFTER: Duration = Duration::from_millis(200);
 const GENERATION: &str = "x-goog-generation";
 const IF_GENERATION: HeaderName = HeaderName::from_static("x-goog-if-generation-match");
 
+/// Says that a bucket with versions has only put a marker on the object.
+const MARKER: &str = "x-amz-delete-marker";
+
+/// What became of a file or object that was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removed {
+    /// Its bytes are gone, as far as anybody says.
+    Gone,
+    /// The store keeps it behind a delete marker: no reader finds it, and its bytes are stored and paid for.
+    Hidden,
+}
+
 impl ObjectAddress {
     /// Deletes the object; one that a listing told of only if it is still the same.
     ///
     /// # Errors
     /// `AlreadyExists` if it is another one by now; those of the store.
-    pub(crate) fn delete(&self) -> io::Result<()> {
+    pub(crate) fn delete(&self) -> io::Result<Removed> {
         if let Some(listed) = &self.listed {
             return self.delete_found(listed);
         }
         let stores = self.stores()?;
         if self.url.kind() == StoreKind::Azure {
             // `object_store` sends a batch, which signatures for one container are not allowed.
-            return signed::delete(stores, &self.url.key);
+            return signed::delete(stores, &self.url.key).map(|()| Removed::Gone);
         }
         let deleted = runtime()?.block_on(stores.hasty.delete(&self.key()?));
-        deleted.map_err(|error| failure::reported(&error))
+        deleted.map_err(|error| failure::reported(&error))?;
+        Ok(Removed::Gone)
     }
 
     /// Deletes the object that was found, and no other one.
     ///
     /// # Errors
     /// As [`ObjectAddress::delete`].
-    pub(super) fn delete_found(&self, found: &Found) -> io::Result<()> {
+    pub(super) fn delete_found(&self, found: &Found) -> io::Result<Removed> {
         match &found.tag {
             Some(tag) => self.delete_only(tag),
             None => Err(io::Error::other(
@@ -56,19 +69,21 @@ impl ObjectAddress {
         }
     }
 
-    fn delete_only(&self, tag: &str) -> io::Result<()> {
+    fn delete_only(&self, tag: &str) -> io::Result<Removed> {
         let condition = match self.url.kind() {
             StoreKind::S3 => (IF_MATCH, tag.to_owned()),
             // Its listings have tags without quotation marks.
             StoreKind::Azure => (IF_MATCH, format!("\"{}\"", tag.trim_matches('"'))),
             StoreKind::Google => match self.generation(tag)? {
                 Some(generation) => (IF_GENERATION, generation),
-                None => return Ok(()),
+                None => return Ok(Removed::Gone),
             },
         };
         let answer = Self::repeated(|| self.delete_if(&condition))?;
+        let is_marked = answer.headers.get(MARKER).is_some_and(|is| is == "true");
         match answer.status {
-            status if status.is_success() || status == StatusCode::NOT_FOUND => Ok(()),
+            status if status.is_success() && is_marked => Ok(Removed::Hidden),
+            status if status.is_success() || status == StatusCode::NOT_FOUND => Ok(Removed::Gone),
             StatusCode::PRECONDITION_FAILED => Err(another()),
             status => Err(failure::refused(status, &answer.text)),
         }

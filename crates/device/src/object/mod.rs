@@ -41,6 +41,7 @@ use object_store::{GetOptions, GetRange, GetResult, ObjectStore};
 pub use self::access::{
     AZURE_SIGNATURE, Access, GOOGLE_ACCOUNT, KeyError, MANAGED_IDENTITY, S3_KEY,
 };
+pub use self::delete::Removed;
 pub use self::folder::ListedObject;
 pub use self::lock::Locked;
 pub use self::probe::Probed;

@@ -99,6 +99,6 @@ impl SideAddress {
     /// What the store says.
     pub fn remove(&self) -> io::Result<()> {
         self.0.refuse_locked()?;
-        self.0.delete()
+        self.0.delete().map(drop)
     }
 }

@@ -2,19 +2,19 @@
 
 use std::io;
 
-use windlass_device::DeviceAddress;
+use windlass_device::{DeviceAddress, Removed};
 use windlass_pipeline::{MediaSet, remove_key_file};
 
 use super::FoundMedia;
 
-/// Deletes the files of a medium; returns those that were deleted.
+/// Deletes the files of a medium; returns those that were deleted, and what became of each.
 ///
 /// A file may have changed since the scan, so it is opened again and deleted only if it still belongs to
 /// the media set and contains the same backup sets.
 ///
 /// # Errors
 /// The first file that has changed or cannot be deleted; the files before it are gone.
-pub fn delete(media: &FoundMedia) -> io::Result<Vec<DeviceAddress>> {
+pub fn delete(media: &FoundMedia) -> io::Result<Vec<(DeviceAddress, Removed)>> {
     let mut deleted = Vec::new();
     for file in &media.files {
         let now = MediaSet::open_any(std::slice::from_ref(&file.device));
@@ -31,7 +31,7 @@ pub fn delete(media: &FoundMedia) -> io::Result<Vec<DeviceAddress>> {
                 file.device
             )));
         }
-        file.device.remove()?;
+        let removed = file.device.remove()?;
         if sets.iter().any(|set| set.configuration.is_encrypted())
             && let Err(error) = remove_key_file(&file.device)
         {
@@ -39,7 +39,7 @@ pub fn delete(media: &FoundMedia) -> io::Result<Vec<DeviceAddress>> {
             tracing::warn!("the key file of '{}' is left: {error}", file.device);
         }
         crate::event_log::deleted(&file.device);
-        deleted.push(file.device.clone());
+        deleted.push((file.device.clone(), removed));
     }
     Ok(deleted)
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_catalog::Provenance;
 use windlass_codec::Compression;
-use windlass_device::{DeviceAddress, DeviceFolder};
+use windlass_device::{DeviceAddress, DeviceFolder, Removed};
 use windlass_media::SetType;
 use windlass_pipeline::{BackupRequest, Overwrite, Unobserved};
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
@@ -610,7 +610,8 @@ fn a_file_that_is_not_what_was_scanned_is_not_deleted() {
         assert!(media.join("a.bak").exists());
     }
     let deleted = delete(&scanned()).unwrap();
-    assert_eq!(deleted, [DeviceAddress::disk(media.join("a.bak"))]);
+    let a = DeviceAddress::disk(media.join("a.bak"));
+    assert_eq!(deleted, [(a, Removed::Gone)]);
     assert!(!media.join("a.bak").exists());
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::Moment;
 use windlass_catalog::DatabaseState;
+use windlass_device::Removed;
 use windlass_media::SetType;
 use windlass_pipeline::Overwrite;
 use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
@@ -351,8 +352,11 @@ impl Runner<'_> {
                     }
                 }
                 Some(Ok(files)) => {
-                    for file in files {
-                        self.report.line(format!("Deleted {file}"));
+                    for (file, removed) in files {
+                        self.report.line(match removed {
+                            Removed::Gone => format!("Deleted {file}"),
+                            Removed::Hidden => format!("Hidden by a delete marker: {file}"),
+                        });
                     }
                 }
                 Some(Err(error)) => self.report.warn(&format!("Not erased: {error}")),

@@ -20,7 +20,7 @@ use windlass_base::message::table;
 use windlass_catalog::provenance::databases;
 use windlass_catalog::{Error as CatalogError, QueuedCopy};
 use windlass_crypt::KeyRing;
-use windlass_device::{DeviceAddress, DeviceFolder};
+use windlass_device::{DeviceAddress, DeviceFolder, Removed};
 
 use self::locked::Locks;
 use super::Reach;
@@ -87,8 +87,8 @@ pub struct ExpireReport {
 pub struct ExpiredMedia {
     pub media: FoundMedia,
     pub decision: Decision,
-    /// The files that were deleted; `None` if nothing was to be deleted.
-    pub deleted: Option<io::Result<Vec<DeviceAddress>>>,
+    /// The files that were deleted, and what became of each; `None` if nothing was to be deleted.
+    pub deleted: Option<io::Result<Vec<(DeviceAddress, Removed)>>>,
 }
 
 /// Why nothing was decided.
