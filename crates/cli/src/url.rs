@@ -13,6 +13,7 @@ const TAKE_URLS: &[(&str, &[&str])] = &[
     ("backup", &["base", "mirror", "to"]),
     ("check", &["media"]),
     ("doctor", &["store", "uploads"]),
+    ("drill", &["from"]),
     ("expire", &["folders"]),
     ("extract", &["files"]),
     ("files", &["media"]),

@@ -36,7 +36,7 @@ next one there removes.
 pub(crate) struct DrillArguments {
     /// Databases [default: all in the history of the instance]
     pub(crate) databases: Vec<String>,
-    /// Backup files, folders of them or URLs of objects [default: those that the history names]
+    /// Backup files, URLs of objects, or folders of either [default: those that the history names]
     #[arg(long, value_name = "MEDIA", num_args = 1.., requires = "databases")]
     pub(crate) from: Vec<String>,
     /// Folder for the restored files

@@ -77,6 +77,11 @@ fn a_folder_in_a_store_is_restored_checked_and_expired_as_one_on_disk() {
         &["check", "--media", folder, "--rpo", "24h"],
     );
     assert!(checked.out.contains("OK"), "{}", checked.out);
+    std::fs::create_dir(place.path("scratch")).expect("a folder");
+    let query = "SELECT count(*) FROM t";
+    let drill = ["drill", "app", "--from", folder, "--scratch", "scratch"];
+    let proven = well(&place, &server, &[&drill[..], &["--query", query]].concat());
+    assert!(proven.out.contains("14001"), "{}{}", proven.out, proven.err);
     add_row(&place);
     back_up(&place, &server, "prod/c/4.bak", &INSTANCE);
     let expire = ["expire", folder, "--last", "1", "--database", "app"];

@@ -160,7 +160,11 @@ fn plan(
         [] => of_history(session, database)?,
         media => {
             let tags = session.instance.tags();
-            device::resolve_several(session, media, &tags, &device::Store::default())?
+            let store = device::Store {
+                takes_folders: true,
+                ..device::Store::default()
+            };
+            device::resolve_several(session, media, &tags, &store)?
         }
     };
     let request = NewestRequest {
