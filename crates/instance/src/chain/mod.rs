@@ -37,7 +37,8 @@
 //!    database begins a new recovery fork with each restore, and within one its LSNs only grow; of two states within
 //!    one second the milliseconds in their descriptions tell which is the newer, or of two forks the order of the history. What a log backup
 //!    continues and what a differential is based on is older than it: where its date says otherwise and earlier ones do not,
-//!    the clock was ahead, and the date does not count ([`settle_dates`]). A backup that is dated before an earlier
+//!    the clock was ahead, and the date does not count ([`settle_dates`]); where nothing earlier is there, only that it is older
+//!    than these counts ([`unsurpassed`]). A backup that is dated before an earlier
 //!    one of its database says so, if the history knew that one. Where these contradict the dates
 //!    ([`rivals`]), nobody knows which state is the newer, so no restore chooses one, and retention keeps both.
 //!
@@ -56,8 +57,8 @@ use std::collections::BTreeMap;
 use windlass_base::{Guid, Lsn};
 use windlass_media::SetType;
 
-pub(crate) use order::proofs;
 pub use order::{is_newer, rivals, settle_dates};
+pub(crate) use order::{proofs, unsurpassed};
 pub(crate) use set::is_empty;
 pub use set::{ChainSet, Obstacle, Times};
 pub use within::{Ends, LogEnd, Within};
@@ -320,6 +321,7 @@ impl<'a> Chains<'a> {
         let restorable: Vec<usize> = indices
             .filter(|index| self.verdicts[*index].is_ok())
             .collect();
+        let restorable = unsurpassed(self.sets, &restorable);
         let newer = |one: usize, other: usize| match is_newer(&self.sets[other], &self.sets[one]) {
             true => other,
             false => one,

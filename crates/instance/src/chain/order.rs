@@ -33,6 +33,21 @@ pub(crate) fn proofs(sets: &[ChainSet], dated_wrong: &[usize]) -> Vec<usize> {
     proofs.into_iter().map(|(_, next)| next).collect()
 }
 
+/// Of some sets, those that no other of them was made after for sure, whatever the dates say: the newest is one of these.
+pub(crate) fn unsurpassed(sets: &[ChainSet], indices: &[usize]) -> Vec<usize> {
+    let own: BTreeSet<usize> = indices.iter().copied().collect();
+    // A differential that ends before its base is none of it.
+    let is_later = |before: &ChainSet, next: &ChainSet| {
+        next.fork != before.fork || next.last_lsn >= before.last_lsn
+    };
+    let continued = continued(sets).into_iter();
+    let continued = continued
+        .filter(|(before, next)| own.contains(next) && is_later(&sets[*before], &sets[*next]));
+    let surpassed: BTreeSet<usize> = continued.map(|(before, _)| before).collect();
+    let indices = indices.iter().copied();
+    indices.filter(|index| !surpassed.contains(index)).collect()
+}
+
 /// The sets of which one was made before the other for sure, the later ones first: so each has its own date when it
 /// tells that of the one before.
 fn continued(sets: &[ChainSet]) -> Vec<(usize, usize)> {

@@ -128,6 +128,30 @@ fn a_base_is_not_dated_later_than_its_differential() {
 }
 
 #[test]
+fn whatever_its_date_says_a_full_backup_is_older_than_what_was_made_upon_it() {
+    // Nothing earlier tells that its clock was ahead.
+    let ahead = dated(set(Full, 1, 1, None), 900);
+    let sets = [
+        ahead.clone(),
+        set(Differential, 2, 2, Some(1)),
+        joined(log(3, 2, 3), 20, 30),
+    ];
+    for count in 2..=3 {
+        let mut sets = sets[..count].to_vec();
+        settle_dates(&mut sets);
+        assert_eq!(sets[0].times, ahead.times);
+        assert_eq!(newest(&sets), (0..count).collect::<Vec<_>>());
+    }
+    // Of a later full backup, nothing tells that it is newer, unless what is based on the one before is older than it too.
+    let later = set(Full, 4, 4, None);
+    let own = [sets[0].clone(), later.clone()];
+    let all: Vec<usize> = (0..2).collect();
+    assert_eq!(rivals(&own, 0, &all).collect::<Vec<_>>(), [1]);
+    let own = [sets[0].clone(), sets[1].clone(), later];
+    assert_eq!(newest(&own), [2]);
+}
+
+#[test]
 fn what_knew_of_the_same_wrong_clock_is_in_the_order_of_its_dates() {
     let knows = |set: ChainSet| ChainSet {
         contradicted_until: Some(9000),

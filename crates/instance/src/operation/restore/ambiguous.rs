@@ -34,8 +34,12 @@ impl Inventory {
     /// Where dates and log contradict each other, nobody knows which state is the newest.
     pub(super) fn refuse_rivals(&self, meant: &[usize]) -> Result<(), Failure> {
         let newest = self.newest_of(meant.iter().copied());
-        let rival = newest.and_then(|newest| rivals(&self.chain, newest, meant).next());
-        let (Some(rival), Some(newest)) = (rival, newest) else {
+        newest.map_or(Ok(()), |newest| self.refuse_rivals_of(newest, meant))
+    }
+
+    /// The same of a state that was chosen: some of the sets may be of no use for it.
+    pub(super) fn refuse_rivals_of(&self, newest: usize, meant: &[usize]) -> Result<(), Failure> {
+        let Some(rival) = rivals(&self.chain, newest, meant).next() else {
             return Ok(());
         };
         let (one, other) = (self.name_of(rival), self.name_of(newest));

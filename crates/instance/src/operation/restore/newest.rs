@@ -17,7 +17,7 @@ use windlass_source::engine::StopAt;
 use super::aim::Aim;
 use super::folder::{Unfolded, unfolded};
 use super::{Sequence, Step, copies};
-use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer, settle_dates};
+use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer, settle_dates, unsurpassed};
 use crate::headers::{HeaderCache, Trouble};
 use crate::operation::history::{self, physical_name};
 use crate::operation::media::MediaOptions;
@@ -372,7 +372,8 @@ impl Inventory {
     }
 
     pub(super) fn newest_of(&self, sets: impl Iterator<Item = usize>) -> Option<usize> {
-        sets.reduce(
+        let sets = unsurpassed(&self.chain, &sets.collect::<Vec<_>>());
+        sets.into_iter().reduce(
             |one, other| match is_newer(&self.chain[other], &self.chain[one]) {
                 true => other,
                 false => one,
@@ -392,6 +393,7 @@ impl Inventory {
         let Some(last) = steps.last() else {
             return Ok(());
         };
+        self.refuse_rivals_of(*last, wanted)?;
         let is_used = |media: usize| steps.iter().any(|step| self.found[*step].media == media);
         let is_newer = |index: usize| is_newer(&self.chain[index], &self.chain[*last]);
         let newer = wanted.iter().copied().filter(|index| is_newer(*index));
