@@ -15,7 +15,8 @@ use super::set::{ChainSet, Times};
 /// For those who look for the newest state: what is kept for a time goes by the dates that sets have.
 pub fn settle_dates(sets: &mut [ChainSet]) {
     let earlier = Earlier::of(sets);
-    for (before, next) in continued(sets) {
+    let all: Vec<usize> = (0..sets.len()).collect();
+    for (before, next) in continued(sets, &all) {
         if earlier.begins_before(&sets[before], &sets[next]) {
             settle(sets, before, next);
         }
@@ -28,38 +29,38 @@ pub(crate) fn proofs(sets: &[ChainSet], dated_wrong: &[usize]) -> Vec<usize> {
     if wrong.is_empty() {
         return Vec::new();
     }
-    let mut proofs = continued(sets);
+    let all: Vec<usize> = (0..sets.len()).collect();
+    let mut proofs = continued(sets, &all);
     proofs.retain(|(before, next)| wrong.contains(before) && !wrong.contains(next));
     proofs.into_iter().map(|(_, next)| next).collect()
 }
 
 /// Of some sets, those that no other of them was made after for sure, whatever the dates say: the newest is one of these.
 pub(crate) fn unsurpassed(sets: &[ChainSet], indices: &[usize]) -> Vec<usize> {
-    let own: BTreeSet<usize> = indices.iter().copied().collect();
     // A differential that ends before its base is none of it.
     let is_later = |before: &ChainSet, next: &ChainSet| {
         next.fork != before.fork || next.last_lsn >= before.last_lsn
     };
-    let continued = continued(sets).into_iter();
-    let continued = continued
-        .filter(|(before, next)| own.contains(next) && is_later(&sets[*before], &sets[*next]));
+    let continued = continued(sets, indices).into_iter();
+    let continued = continued.filter(|(before, next)| is_later(&sets[*before], &sets[*next]));
     let surpassed: BTreeSet<usize> = continued.map(|(before, _)| before).collect();
     let indices = indices.iter().copied();
     indices.filter(|index| !surpassed.contains(index)).collect()
 }
 
-/// The sets of which one was made before the other for sure, the later ones first: so each has its own date when it
-/// tells that of the one before.
-fn continued(sets: &[ChainSet]) -> Vec<(usize, usize)> {
+/// Those among some sets of which one was made before the other for sure, the later ones first: so each has its own date when
+/// it tells that of the one before.
+fn continued(sets: &[ChainSet], among: &[usize]) -> Vec<(usize, usize)> {
     type End = (Guid, Guid, Lsn);
     let mut ends: BTreeMap<End, Vec<usize>> = BTreeMap::new();
     let mut bases: BTreeMap<Guid, Vec<usize>> = BTreeMap::new();
-    for (index, set) in sets.iter().enumerate() {
+    for &index in among {
+        let set = &sets[index];
         let end = (set.family_guid, set.fork, set.last_lsn);
         ends.entry(end).or_default().push(index);
         bases.entry(set.name_as_base()).or_default().push(index);
     }
-    let mut order: Vec<usize> = (0..sets.len()).collect();
+    let mut order = among.to_vec();
     order.sort_by_key(|index| std::cmp::Reverse(sets[*index].last_lsn));
     let mut found = Vec::new();
     for next in order {
