@@ -212,3 +212,32 @@ fn of_a_file_that_was_put_back_the_log_tells_which_states_are_of_its_history() {
     place.succeed(&["expire", "media", "--last", "1", "--delete"]);
     assert_eq!(newest_of_file(&place, "after"), 21);
 }
+
+#[test]
+fn a_copy_of_a_file_that_was_put_back_does_not_stay_with_the_history_that_was_left() {
+    let place = registered();
+    commit(&place, 0);
+    std::fs::create_dir_all(place.path("media")).expect("a folder");
+    let back_up = |what: &str, file: &str| {
+        let to = format!("TO DISK = 'd:\\media\\{file}' WITH INIT");
+        succeed(&place, &format!("BACKUP {what} app {to}"));
+    };
+    succeed(&place, "ALTER DATABASE app SET RECOVERY FULL");
+    back_up("DATABASE", "1.bak");
+    commit(&place, 1);
+    back_up("LOG", "2.trn");
+    copy_files(&place, ".", "kept");
+    commit(&place, 2);
+    back_up("LOG", "3left.trn");
+    place.succeed(&["ship", "media", "--to", "s.db", "--once"]);
+    copy_files(&place, "kept", ".");
+    for (number, log) in [(20, "4.trn"), (21, "5.trn")] {
+        commit(&place, number);
+        back_up("LOG", log);
+        for how in ["--once", "--promote"] {
+            let run = place.run(&["ship", "media", "--to", "s.db", how]);
+            assert_eq!(run.code, Some(1), "{log}, {how}: {}", run.out);
+            assert!(run.err.contains("50300"), "{log}, {how}: {}", run.err);
+        }
+    }
+}

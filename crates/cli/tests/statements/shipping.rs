@@ -301,6 +301,24 @@ fn a_gap_in_the_log_of_a_sqlite_file_stops_the_copy() {
 }
 
 #[test]
+fn a_copy_that_begins_before_a_missing_log_backup_says_so() {
+    let place = Place::new();
+    chain(&place, 3);
+    for name in ["full.bak", "1.trn", "3.trn"] {
+        move_to_media(&place, name);
+    }
+    for how in ["--once", "--once", "--promote"] {
+        let round = ship(&place, &[how]);
+        assert_eq!(round.code, Some(1), "{how}: {}", round.out);
+        assert!(round.err.contains("50296"), "{how}: {}", round.err);
+    }
+    move_to_media(&place, "2.trn");
+    let promotion = ship(&place, &["--promote"]);
+    assert_eq!(promotion.code, Some(0), "{}", promotion.err);
+    assert_eq!(promoted(&place), 3);
+}
+
+#[test]
 fn a_newer_log_backup_that_cannot_be_read_is_named_and_keeps_a_copy_from_being_promoted() {
     let place = Place::new();
     chain(&place, 2);

@@ -38,7 +38,7 @@
 //!    one second the milliseconds in their descriptions tell which is the newer, or of two forks the order of the history. What a log backup
 //!    continues and what a differential is based on is older than it: where its date says otherwise and earlier ones do not,
 //!    the clock was ahead, and the date does not count ([`settle_dates`]); where nothing earlier is there, only that it is older
-//!    than these counts ([`unsurpassed`]). A backup that is dated before an earlier
+//!    than these counts. A backup that is dated before an earlier
 //!    one of its database says so, if the history knew that one. Where these contradict the dates
 //!    ([`rivals`]), nobody knows which state is the newer, so no restore chooses one, and retention keeps both.
 //!

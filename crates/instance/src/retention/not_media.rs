@@ -117,8 +117,7 @@ impl NotMedia {
         let is_named_so = own.as_ref().is_some_and(|own| extensions.contains(own));
         match self.is {
             Is::Remnant => true,
-            Is::Unknown => is_named_so || own.is_none(),
-            Is::Blank => is_named_so,
+            Is::Unknown | Is::Blank => is_named_so || own.is_none(),
             Is::Foreign | Is::Other => false,
         }
     }

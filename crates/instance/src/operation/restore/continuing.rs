@@ -7,7 +7,7 @@ use windlass_media::{SetType, SourceKind};
 use super::moment::End;
 use super::newest::{Inventory, Newest};
 use crate::Failure;
-use crate::chain::{ChainSet, Chains, LogEnd, Obstacle, Within};
+use crate::chain::{ChainSet, Chains, LogEnd, Obstacle, Why, Within};
 
 /// How far a restore WITH NORECOVERY has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Inventory {
         let passed = passed.map(|log| table::ship_other_fork(reached.lsn, self.name_of(log)));
         let unreadable = self.unreadable(barred.iter().copied());
         Ok(Newest {
-            hindrance: unreadable.or(lacking).or(passed),
+            hindrance: unreadable.or(passed).or(lacking),
             ..self.newest(&steps, Vec::new())
         })
     }
@@ -106,7 +106,6 @@ impl Inventory {
             (set.family_guid, set.fork) == (reached.family, reached.fork)
                 && set.kind == SetType::Log
                 && (is_before || is_apart && is_later(reached.unix_ms))
-                && self.found[*index].set.source_kind == SourceKind::Engine
         };
         wanted.iter().copied().find(is_one)
     }
@@ -157,8 +156,21 @@ impl Inventory {
             let set = &sets[*index];
             set.kind == SetType::Log && end.is_some_and(|end| set.last_lsn > end.last_lsn)
         };
+        let is_behind = |index: &&usize| {
+            let set = &sets[**index];
+            let is_lacking = chains.verdict(**index) == Err(&Why::LogMissing);
+            let is_of_one = |end: &&ChainSet| {
+                (set.family_guid, set.fork) == (end.family_guid, end.fork)
+                    && set.first_lsn > end.last_lsn
+            };
+            is_lacking && end.as_ref().is_some_and(is_of_one)
+        };
+        let lacking = wanted.iter().find(is_behind).zip(end);
+        let lacking = lacking
+            .map(|(lacking, end)| table::ship_lacks_log(end.last_lsn, self.name_of(*lacking)));
+        let unreadable = self.unreadable(wanted.iter().copied().filter(is_newer));
         Ok(Newest {
-            hindrance: self.unreadable(wanted.iter().copied().filter(is_newer)),
+            hindrance: unreadable.or(lacking),
             ..self.newest(&state.steps, Vec::new())
         })
     }
