@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::json;
 use windlass_base::Message;
-use windlass_instance::operation::{ShipOptions, Shipped};
+use windlass_base::message::table;
+use windlass_instance::operation::{Beyond, ShipOptions, Shipped};
 use windlass_instance::{Session, logical_name};
 
 use crate::args::{Common, KeyArguments, number_and_unit};
@@ -132,7 +133,7 @@ fn rounds(
 ) -> Outcome {
     let cancel = session.cancel_flag();
     let mut is_first = true;
-    let mut hindrance: Option<Message> = None;
+    let mut told = Told::default();
     loop {
         let shipped = reported(session.ship(options, console), console);
         if let Some(shipped) = &shipped
@@ -141,17 +142,9 @@ fn rounds(
             print(shipped, is_json);
             is_first = false;
         }
-        let now = shipped
-            .as_ref()
-            .and_then(|shipped| shipped.hindrance.clone());
-        if now != hindrance {
-            if let Some(why) = &now {
-                console.message(why.clone());
-            }
-            hindrance = now;
-        }
+        let shipped = shipped.filter(|shipped| told.tell(shipped, arguments.promote, console));
         if arguments.promote || arguments.once {
-            return match (shipped.filter(|_| hindrance.is_none()), arguments.promote) {
+            return match (shipped, arguments.promote) {
                 (None, _) => Outcome::Failed,
                 (Some(_), false) => Outcome::Succeeded,
                 (Some(_), true) => {
@@ -167,6 +160,38 @@ fn rounds(
             }
             std::thread::sleep(BETWEEN_LOOKS);
         }
+    }
+}
+
+/// What has been said of newer backups that the copy cannot reach: it is said again only if it changes.
+#[derive(Default)]
+struct Told {
+    hindrance: Option<Message>,
+    /// The backup with a later state.
+    beyond: Option<String>,
+}
+
+impl Told {
+    /// Says what is new; whether the round has succeeded.
+    fn tell(&mut self, shipped: &Shipped, promotes: bool, console: &mut Console) -> bool {
+        if let Some(why) = &shipped.hindrance
+            && self.hindrance.as_ref() != Some(why)
+        {
+            console.message(why.clone());
+        }
+        self.hindrance.clone_from(&shipped.hindrance);
+        let beyond = shipped.beyond.as_ref();
+        if let Some(Beyond { reached, set }) = beyond
+            && self.beyond.as_ref() != Some(set)
+        {
+            console.message(match promotes {
+                false => table::ship_state_beyond(reached, set),
+                true => table::ship_promotes_older(reached, set),
+            });
+        }
+        self.beyond = beyond.map(|beyond| beyond.set.clone());
+        // Log backups may still come, but not to a copy that is recovered.
+        self.hindrance.is_none() && !(promotes && self.beyond.is_some())
     }
 }
 

@@ -578,9 +578,9 @@ fn a_set_that_was_finished_by_the_history_and_has_lost_its_end_is_not_passed_ove
     well(&place, &[&restore[..], &["--set", "1"]].concat());
 }
 
-/// A backup that was killed while its stripes got their names, or one that lost a stripe.
+/// A backup that lost a stripe: what is left shows that it is newer than all others.
 #[test]
-fn a_medium_in_a_folder_that_lacks_stripes_is_left_out_and_that_is_said() {
+fn a_medium_in_a_folder_that_lacks_stripes_refuses_an_older_state() {
     let place = Place::new();
     std::fs::create_dir(place.path("night")).expect("a folder");
     let striped = |name: &str| {
@@ -591,19 +591,30 @@ fn a_medium_in_a_folder_that_lacks_stripes_is_left_out_and_that_is_said() {
     keep(&place, 300);
     striped("2");
     std::fs::rename(place.path("night/2b.bak"), place.path("2b.bak")).expect("a move");
-    let run = place.succeed(&["restore", "night", "--to", "copy.db"]);
-    assert_ne!(rows(&place.path("copy.db")), 300);
-    assert!(
-        run.err.contains("night/2a.bak': only 1 of the 2 families"),
-        "{}",
-        run.err
-    );
+    let run = place.run(&["restore", "night", "--to", "copy.db"]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    for said in ["Msg 50064", "night/2a.bak'", "only 1 of the 2 families"] {
+        assert!(run.err.contains(said), "{}", run.err);
+    }
+    assert!(!place.path("copy.db").exists());
+    let drill = place.run(&["drill", "app", "--scratch", "scratch", "--from", "night"]);
+    assert_eq!(drill.code, Some(1), "{}", drill.out);
+    assert!(drill.err.contains("only 1 of the 2"), "{}", drill.err);
+    // Without it, the older state is what is wanted.
+    place.succeed(&["restore", "night/1a.bak", "night/1b.bak", "--to", "old.db"]);
+    assert_ne!(rows(&place.path("old.db")), 300);
     // With the rest of it named, it is used.
     place.succeed(&["restore", "night", "2b.bak", "--to", "newest.db"]);
     assert_eq!(rows(&place.path("newest.db")), 300);
+    // What lacks a stripe is of no interest where something newer is whole.
+    keep(&place, 200);
+    striped("3");
+    let run = place.succeed(&["restore", "night", "--to", "third.db"]);
+    assert_eq!(rows(&place.path("third.db")), 200);
+    assert!(run.err.contains("only 1 of the 2"), "{}", run.err);
     // Where there is nothing else, it is an error.
-    for name in ["night/1a.bak", "night/1b.bak"] {
-        std::fs::remove_file(place.path(name)).expect("a file");
+    for name in ["1a", "1b", "3a", "3b"] {
+        std::fs::remove_file(place.path(&format!("night/{name}.bak"))).expect("a file");
     }
     let run = place.run(&["restore", "night", "--to", "none.db"]);
     assert!(run.err.contains("Msg 3132"), "{}", run.err);

@@ -73,14 +73,17 @@ fn each_round_applies_what_is_new_until_the_copy_is_promoted() {
         &place,
         "BACKUP DATABASE Shop TO DISK = 'D:\\media\\full2.bak'",
     );
+    insert(&place, 5);
+    back_up_log(&place, "5.trn");
     move_to_media(&place, "4.trn");
+    move_to_media(&place, "5.trn");
     let run = ship(&place, &["--promote"]);
     assert_eq!(run.code, Some(0), "{}", run.err);
-    assert_eq!(promoted(&place), 4);
+    assert_eq!(promoted(&place), 5);
     let over = ship(&place, &["--once"]);
     assert_eq!(over.code, Some(1), "{}", over.out);
     assert!(over.err.contains("50301"), "{}", over.err);
-    assert_eq!(last(&place, "Standby"), 4);
+    assert_eq!(last(&place, "Standby"), 5);
 }
 
 #[test]
@@ -349,4 +352,90 @@ fn a_newer_log_backup_that_cannot_be_read_is_named_and_keeps_a_copy_from_being_p
     let promotion = ship(&place, &["--promote"]);
     assert_eq!(promotion.code, Some(0), "{}", promotion.err);
     assert_eq!(promoted(&place), 2);
+}
+
+#[test]
+fn a_log_backup_that_lacks_a_stripe_keeps_a_copy_from_being_promoted() {
+    let place = Place::new();
+    chain(&place, 1);
+    for name in ["full.bak", "1.trn"] {
+        move_to_media(&place, name);
+    }
+    insert(&place, 2);
+    let striped = "BACKUP LOG Shop TO DISK = 'd:\\media\\2a.trn', DISK = 'd:\\media\\2b.trn'";
+    succeed(&place, striped);
+    std::fs::rename(place.path("media/2b.trn"), place.path("2b.trn")).expect("moved");
+    for how in ["--once", "--once", "--promote"] {
+        let round = ship(&place, &[how]);
+        assert_eq!(round.code, Some(1), "{how}: {}", round.out);
+        for said in ["50313", "2a.trn", "only 1 of the 2"] {
+            assert!(round.err.contains(said), "{how}: {}", round.err);
+        }
+    }
+    move_to_media(&place, "2b.trn");
+    let promotion = ship(&place, &["--promote"]);
+    assert_eq!(promotion.code, Some(0), "{}", promotion.err);
+    assert_eq!(promoted(&place), 2);
+}
+
+#[test]
+fn a_copy_is_not_promoted_before_a_state_to_which_no_log_backup_leads() {
+    let place = Place::new();
+    chain(&place, 1);
+    insert(&place, 2);
+    for name in ["full.bak", "1.trn"] {
+        move_to_media(&place, name);
+    }
+    assert_eq!(ship(&place, &["--once"]).code, Some(0));
+    for (file, with) in [("diff.bak", " WITH DIFFERENTIAL"), ("new.bak", "")] {
+        let newer = format!("BACKUP DATABASE Shop TO DISK = 'd:\\media\\{file}'{with}");
+        succeed(&place, &newer);
+        let round = ship(&place, &["--once"]);
+        assert_eq!(round.code, Some(0), "{file}: {}", round.err);
+        assert!(
+            round.err.contains("has a later state"),
+            "{file}: {}",
+            round.err
+        );
+        let promotion = ship(&place, &["--promote"]);
+        assert_eq!(promotion.code, Some(1), "{file}: {}", promotion.out);
+        for said in ["50318", file] {
+            assert!(promotion.err.contains(said), "{file}: {}", promotion.err);
+        }
+    }
+    back_up_log(&place, "2.trn");
+    move_to_media(&place, "2.trn");
+    let promotion = ship(&place, &["--promote"]);
+    assert_eq!(promotion.code, Some(0), "{}", promotion.err);
+    assert!(!promotion.err.contains("5031"), "{}", promotion.err);
+    assert_eq!(promoted(&place), 2);
+}
+
+/// Of a file, its position in the log tells whether there is anything behind the copy.
+#[test]
+fn a_copy_of_a_sqlite_file_is_promoted_if_nothing_was_committed_since() {
+    let place = registered();
+    let application = sqlite_logs::chain(&place, 1);
+    for name in ["full.bak", "1.trn"] {
+        move_to_media(&place, name);
+    }
+    assert_eq!(ship_app(&place, &["--once"]).code, Some(0));
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let full = |name: &str| {
+        succeed(
+            &place,
+            &format!("BACKUP DATABASE app TO DISK = 'd:\\media\\{name}'"),
+        );
+    };
+    full("same.bak");
+    let round = ship_app(&place, &["--once"]);
+    assert!(!round.err.contains("later state"), "{}", round.err);
+    sqlite_logs::step(&application, 2);
+    full("newer.bak");
+    let promotion = ship_app(&place, &["--promote"]);
+    assert!(promotion.err.contains("50318"), "{}", promotion.err);
+    std::fs::remove_file(place.path("media/newer.bak")).expect("a file");
+    let promotion = ship_app(&place, &["--promote"]);
+    assert_eq!(promotion.code, Some(0), "{}", promotion.err);
+    assert_eq!(sqlite_logs::last(&place, "standby/app.db"), 1);
 }

@@ -72,6 +72,12 @@ impl ChainSet {
         [first.flatten(), within, last.flatten()]
     }
 
+    /// Whether the log is known to end at the same place as that of another state: nothing was committed between them.
+    pub(crate) fn ends_as(&self, other: &Self) -> bool {
+        let ends = self.ending.zip(other.ending);
+        ends.is_some_and(|(one, other)| one.is_same(other) == Some(true))
+    }
+
     /// Whether a state ends within this log backup.
     fn is_around(&self, state: &Self) -> bool {
         self.kind == SetType::Log

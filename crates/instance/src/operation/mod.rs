@@ -85,7 +85,7 @@ pub(crate) use log_within::LogsWithin;
 pub use media::MediaOptions;
 pub use reach::Reach;
 pub use restore::{
-    Aim, FollowedRestore, Newest, NewestRequest, Reached, RestoreKind, RestoreOptions,
+    Aim, Beyond, FollowedRestore, Newest, NewestRequest, Reached, RestoreKind, RestoreOptions,
     RestoreOutcome, RestorePart, Sequence, Step as RestoreStep,
 };
 pub use ship::{ShipOptions, Shipped};

@@ -11,7 +11,7 @@ use windlass_base::message::table;
 use windlass_base::{Message, local_of_unix_ms};
 use windlass_crypt::KeyRing;
 
-use super::restore::{Aim, NewestRequest, RestoreOptions};
+use super::restore::{Aim, Beyond, NewestRequest, RestoreOptions};
 use super::{DeviceName, device};
 use crate::{Failure, Session, Silent, Sink};
 
@@ -47,6 +47,8 @@ pub struct Shipped {
     pub lag: Option<Duration>,
     /// Why the copy did not get further, though there are newer log backups.
     pub hindrance: Option<Message>,
+    /// A backup with a newer state, to which no log backup leads: one may still come.
+    pub beyond: Option<Beyond>,
 }
 
 impl Session {
@@ -88,6 +90,7 @@ impl Session {
         }
         let mut shipped = Shipped {
             hindrance: plan.hindrance,
+            beyond: plan.beyond,
             ..Shipped::default()
         };
         for step in plan.steps {

@@ -5,7 +5,7 @@ use windlass_base::message::table;
 use windlass_catalog::Provenance;
 use windlass_catalog::provenance::databases;
 
-use super::newest::Inventory;
+use super::inventory::Inventory;
 use crate::Failure;
 use crate::chain::rivals;
 use crate::provenance::of_set;

@@ -7,8 +7,8 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_media::{SetType, SourceKind};
 
+use super::inventory::Inventory;
 use super::moment::End;
-use super::newest::Inventory;
 use crate::chain::Chains;
 
 impl Inventory {

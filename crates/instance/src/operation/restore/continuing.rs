@@ -4,8 +4,9 @@ use windlass_base::message::table;
 use windlass_base::{Guid, Lsn, Message};
 use windlass_media::{SetType, SourceKind};
 
+use super::inventory::Inventory;
 use super::moment::End;
-use super::newest::{Inventory, Newest};
+use super::newest::{Beyond, Newest};
 use crate::Failure;
 use crate::chain::{ChainSet, Chains, LogEnd, Obstacle, Why, Within};
 
@@ -76,8 +77,10 @@ impl Inventory {
             .filter(|_| steps.is_empty());
         let passed = passed.map(|log| table::ship_other_fork(reached.lsn, self.name_of(log)));
         let unreadable = self.unreadable(barred.iter().copied());
+        let last = last.map_or_else(|| Self::state_of(reached), |last| sets[last].clone());
         Ok(Newest {
             hindrance: unreadable.or(passed).or(lacking),
+            beyond: self.beyond(&last, until_ms, wanted),
             ..self.newest(&steps, Vec::new())
         })
     }
@@ -116,6 +119,25 @@ impl Inventory {
         newer.find_map(|index| {
             let why = self.chain[index].obstacle.as_ref()?;
             Some(table::ship_log_unusable(self.name_of(index), why))
+        })
+    }
+
+    /// The newest backup, if it is no log backup, and holds a state behind `last`: no log backup leads there. Of the page engine, its
+    /// LSN can be higher although nothing was committed between.
+    fn beyond(&self, last: &ChainSet, until_ms: u64, wanted: &[usize]) -> Option<Beyond> {
+        let held = self.held_until(until_ms);
+        let is_finished = |index: &usize| match &self.chain[*index].obstacle {
+            None => held[*index].obstacle.is_none(),
+            Some(obstacle) => *obstacle != Obstacle::Incomplete,
+        };
+        let newest = self.newest_of(wanted.iter().copied().filter(is_finished))?;
+        let set = &self.chain[newest];
+        let is_of_it = (set.family_guid, set.fork) == (last.family_guid, last.fork);
+        let is_behind = set.last_lsn > last.last_lsn && !set.ends_as(last);
+        let is_one = set.kind != SetType::Log && is_of_it && is_behind;
+        is_one.then(|| Beyond {
+            reached: last.last_lsn,
+            set: self.name_of(newest),
         })
     }
 
@@ -169,8 +191,10 @@ impl Inventory {
         let lacking = lacking
             .map(|(lacking, end)| table::ship_lacks_log(end.last_lsn, self.name_of(*lacking)));
         let unreadable = self.unreadable(wanted.iter().copied().filter(is_newer));
+        let beyond = end.and_then(|end| self.beyond(end, until_ms, wanted));
         Ok(Newest {
             hindrance: unreadable.or(lacking),
+            beyond,
             ..self.newest(&state.steps, Vec::new())
         })
     }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
 use windlass_device::DeviceAddress;
-use windlass_pipeline::{MediaSet, PartlyFinished, SetEntry};
+use windlass_pipeline::{Error as PipelineError, MediaSet, PartlyFinished, SetEntry};
 
 use crate::Failure;
 use crate::headers::{HeaderCache, Headers, Trouble};
 
-/// What the headers of a whole medium say.
+/// What the headers of a medium say.
+#[derive(Default)]
 pub(super) struct Opened {
     /// Its sets; and where one is finished on some families only.
     pub(super) sets: Vec<(SetEntry, Option<PartlyFinished>)>,
@@ -22,7 +23,27 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    pub(super) fn of_headers(headers: &Headers) -> Self {
+    /// Of the devices of one media set that are needed.
+    ///
+    /// # Errors
+    /// They cannot be read, contradict each other, or are not all.
+    pub(super) fn of(devices: &[Named]) -> Result<Self, PipelineError> {
+        if let [one] = devices
+            && one.headers.family_count == 1
+        {
+            return Ok(Self::of_headers(&one.headers));
+        }
+        let devices: Vec<DeviceAddress> = devices.iter().map(|one| one.device.clone()).collect();
+        Ok(Self::of_media(&MediaSet::open(&devices)?))
+    }
+
+    /// Of devices that are not all of their media set: what the one with the most sets shows.
+    pub(super) fn of_part(devices: &[Named]) -> Self {
+        let most = devices.iter().max_by_key(|one| one.sets().len());
+        most.map_or_else(Self::default, |most| Self::of_headers(&most.headers))
+    }
+
+    fn of_headers(headers: &Headers) -> Self {
         let sets = headers.sets.iter().cloned();
         Self {
             sets: sets.map(|entry| (entry, None)).collect(),
@@ -31,7 +52,7 @@ impl Opened {
         }
     }
 
-    pub(super) fn of_media(media: &MediaSet) -> Self {
+    fn of_media(media: &MediaSet) -> Self {
         let sets = media.sets().into_iter().map(|entry| {
             let partly = media.partly_finished(entry.configuration.position);
             (entry, partly)
@@ -56,15 +77,6 @@ impl Named {
             device: device.clone(),
             headers: headers.read(device)?,
         })
-    }
-
-    /// What is known of the whole medium, if this device is all of it.
-    pub(super) fn whole(&self) -> Option<&Headers> {
-        (self.headers.family_count == 1).then_some(&*self.headers)
-    }
-
-    pub(super) fn device(&self) -> &DeviceAddress {
-        &self.device
     }
 
     pub(super) fn into_device(self) -> DeviceAddress {

@@ -1,8 +1,8 @@
 //! Folders among the media of a restore: the files in them that are media are meant.
 
-use windlass_base::Message;
 use windlass_base::at_once::at_once;
 use windlass_base::message::table;
+use windlass_base::{Guid, Message};
 use windlass_device::{DeviceAddress, DeviceFolder};
 use windlass_pipeline::{Error as PipelineError, MediaSet};
 
@@ -22,6 +22,16 @@ pub(super) struct Unfolded {
     pub(super) notes: Vec<Message>,
     /// A file in a folder that may hold a newer state than all that can be seen.
     pub(super) unseen: Option<FoundOther>,
+    /// Media in the folders of which stripes are lost, or have not got their names yet.
+    pub(super) torn: Vec<Torn>,
+}
+
+/// A medium that lacks stripes: what is left of it shows its sets, and none can be restored.
+pub(super) struct Torn {
+    pub(super) media_set: Guid,
+    /// Its first file.
+    device: String,
+    pub(super) why: String,
 }
 
 /// Replaces folders by the media in them. Of these, those count that hold backups of the database `of`; if that is not named, of
@@ -52,6 +62,7 @@ pub(super) fn unfolded(
             devices,
             notes,
             unseen: None,
+            torn: Vec::new(),
         });
     };
     let found = scan_only(&folders, |_| true, headers)
@@ -66,27 +77,19 @@ pub(super) fn unfolded(
     let unseen = unseen(&found, wanted);
     let is_wanted = |medium: &&FoundMedia| wanted.is_none_or(|wanted| has(medium, wanted));
     let wanted: Vec<&FoundMedia> = found.media.iter().filter(is_wanted).collect();
-    // A device that was named beside the folder may be the rest of one.
-    let (torn, whole) = match devices.is_empty() {
-        true => wanted.into_iter().partition(|medium| is_torn(medium)),
-        false => (Vec::new(), wanted),
-    };
-    // If there is nothing else, its restore says what is missing.
-    let (left_out, used) = match whole.is_empty() {
-        true => (whole, torn),
-        false => (torn, whole),
-    };
+    let torn = wanted.iter().filter(|medium| is_torn(medium));
+    let torn: Vec<Torn> = torn.map(|medium| Torn::of(medium)).collect();
     let files = |medium: &FoundMedia| -> Vec<DeviceAddress> {
         let files = medium.files.iter();
         files.map(|file| file.device.clone()).collect()
     };
-    notes.extend(left_out.into_iter().map(families_missing));
-    devices.extend(used.into_iter().flat_map(files));
+    devices.extend(wanted.into_iter().flat_map(files));
     match devices.is_empty() {
         false => Ok(Unfolded {
             devices,
             notes,
             unseen,
+            torn,
         }),
         true => Err(nothing_in(&first, of, &found)),
     }
@@ -122,17 +125,25 @@ fn is_torn(medium: &FoundMedia) -> bool {
     !medium.is_whole() && MediaSet::open(&one_of_each()).is_err_and(|error| is_missing(&error))
 }
 
-fn families_missing(medium: &FoundMedia) -> Message {
-    let is_there = |number: &u16| medium.files.iter().any(|file| file.family == *number);
-    let there = (1..=medium.family_count).filter(is_there).count();
-    let first = medium.files.first().map(|file| &file.device.name);
-    let what = format!("'{}'", first.map(String::as_str).unwrap_or_default());
-    let why = format!(
-        "only {there} of the {} families of its media set are there, so a backup was killed while it gave them their \
-         names, or files are missing",
-        medium.family_count
-    );
-    table::set_left_out(what, why)
+impl Torn {
+    fn of(medium: &FoundMedia) -> Self {
+        let is_there = |number: &u16| medium.files.iter().any(|file| file.family == *number);
+        let there = (1..=medium.family_count).filter(is_there).count();
+        let count = medium.family_count;
+        let first = medium.files.first();
+        Self {
+            media_set: medium.media_set_guid,
+            device: first.map_or_else(String::new, |file| file.device.name.clone()),
+            why: format!(
+                "only {there} of the {count} families of its media set are there, so a backup was killed while it gave \
+                 them their names, or files are missing"
+            ),
+        }
+    }
+
+    pub(super) fn note(&self) -> Message {
+        table::set_left_out(format!("'{}'", self.device), &self.why)
+    }
 }
 
 /// The first file of which nobody can say what it holds. The key of an object can say that it is of another database.

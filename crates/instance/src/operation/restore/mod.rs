@@ -34,6 +34,7 @@ mod files;
 mod folder;
 #[cfg(test)]
 mod histories;
+mod inventory;
 mod moment;
 mod newest;
 mod options;
@@ -79,7 +80,7 @@ use crate::{Completed, Failure, Session, Sink};
 pub use aim::Aim;
 pub use continuing::Reached;
 pub(super) use moment::ended_ms;
-pub use newest::{Newest, NewestRequest};
+pub use newest::{Beyond, Newest, NewestRequest};
 use options::settle;
 pub use options::{FollowedRestore, RestoreKind, RestoreOptions};
 pub use parts::RestorePart;

@@ -14,7 +14,8 @@ use windlass_source::RecoveryModel;
 use windlass_source::engine::{StopAt, describe};
 use windlass_source::sqlite::LogDescription;
 
-use super::newest::{Inventory, Newest};
+use super::inventory::Inventory;
+use super::newest::Newest;
 use crate::Failure;
 use crate::chain::{ChainSet, Chains, Obstacle};
 use crate::retention::Now;

@@ -6,19 +6,17 @@
 use std::path::Path;
 
 use windlass_base::message::table;
-use windlass_base::{Guid, Message};
-use windlass_catalog::PastBackup;
+use windlass_base::{Guid, Lsn, Message};
 use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
-use windlass_media::{SetConfiguration, SetType, SourceKind};
-use windlass_pipeline::MediaSet;
+use windlass_media::{SetType, SourceKind};
 use windlass_source::engine::StopAt;
 
 use super::aim::Aim;
-use super::folder::{Unfolded, unfolded};
-use super::{Sequence, Step, copies};
-use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer, settle_dates, unsurpassed};
-use crate::headers::{HeaderCache, Trouble};
+use super::folder::{Torn, Unfolded, unfolded};
+use super::inventory::{Found, Inventory};
+use super::{Sequence, Step};
+use crate::chain::{Chains, Obstacle, State, Why, is_newer, unsurpassed};
 use crate::operation::history::{self, physical_name};
 use crate::operation::media::MediaOptions;
 use crate::operation::{DeviceName, sql_server};
@@ -29,10 +27,6 @@ const LEFT_OUT_REPORTED: usize = 10;
 
 /// The reason for restoring a differential alone.
 const CONTINUES: &str = "the newest differential based on the full backup already restored";
-
-/// What is wrong with a set without an end that was finished.
-const CUT_OFF: &str =
-    "it was finished, as the history knows, but its medium has been cut off since";
 
 #[derive(Debug, Clone)]
 pub struct NewestRequest<'a> {
@@ -66,26 +60,17 @@ pub struct Newest {
     pub notes: Vec<Message>,
     /// Why a newer log backup is of no use, where steps go onward.
     pub hindrance: Option<Message>,
+    /// A backup with a newer state, to which no log backup leads, where steps go onward.
+    pub beyond: Option<Beyond>,
 }
 
-/// A set, and the index of its media set.
-pub(super) struct Found {
-    pub(super) media: usize,
-    pub(super) set: SetConfiguration,
-}
-
-pub(super) struct Inventory {
-    pub(super) devices: Vec<Vec<DeviceAddress>>,
-    pub(super) found: Vec<Found>,
-    pub(super) chain: Vec<ChainSet>,
-    /// The state of the waiting restore that is to be continued.
-    pub(super) reached: Option<ChainSet>,
-    /// Devices with damage behind their complete sets, where a newer one may be, and the damage.
-    damage: Vec<(String, String)>,
-    /// Media whose header is all that can be read.
-    without_sets: Vec<DeviceAddress>,
-    /// Files that are not used, and copies of others, which are not needed.
-    notes: Vec<Message>,
+/// A full or differential backup with a state behind the log backups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beyond {
+    /// Where these end.
+    pub reached: Lsn,
+    /// The backup, described.
+    pub set: String,
 }
 
 impl Session {
@@ -117,13 +102,18 @@ impl Session {
             devices,
             notes,
             unseen,
+            torn,
         } = unfolded;
         if let Some(other) = unseen.as_ref().filter(|_| request.aim == Aim::Newest) {
             return Err(table::sets_unseen(&other.device, &other.reason).into());
         }
-        let mut inventory = Inventory::of(&devices, &mut self.headers)?;
+        let mut inventory = Inventory::of(&devices, &torn, &mut self.headers)?;
         self.headers.end_round();
         inventory.notes.splice(0..0, notes);
+        if request.aim != Aim::Newest {
+            // For the newest state, each of their sets is named, or refuses it.
+            inventory.notes.extend(torn.iter().map(Torn::note));
+        }
         inventory.note_finished(&self.instance.catalog().past_backups(None)?);
         if let Some(found) = inventory.found.first() {
             let mut sets = inventory.found.iter().map(|found| found.set.source_kind);
@@ -173,83 +163,6 @@ impl Session {
 }
 
 impl Inventory {
-    fn of(devices: &[DeviceAddress], headers: &mut HeaderCache) -> Result<Self, Failure> {
-        let mut inventory = Self {
-            devices: Vec::new(),
-            found: Vec::new(),
-            chain: Vec::new(),
-            reached: None,
-            damage: Vec::new(),
-            without_sets: Vec::new(),
-            notes: Vec::new(),
-        };
-        for (media_set, group) in copies::grouped(devices, headers)? {
-            let (group, copies) = copies::newest(group);
-            inventory.notes.extend(copies);
-            let whole = match group.as_slice() {
-                [one] => one.whole(),
-                _ => None,
-            };
-            let opened = match whole {
-                Some(headers) => copies::Opened::of_headers(headers),
-                None => {
-                    let devices = group.iter().map(copies::Named::device).cloned();
-                    copies::Opened::of_media(&MediaSet::open(&devices.collect::<Vec<_>>())?)
-                }
-            };
-            let devices = group.into_iter().map(copies::Named::into_device).collect();
-            inventory.add(media_set, opened, devices);
-        }
-        settle_dates(&mut inventory.chain);
-        Ok(inventory)
-    }
-
-    fn add(&mut self, media_set: Guid, opened: copies::Opened, devices: Vec<DeviceAddress>) {
-        let media = self.devices.len();
-        let damage = opened.trouble.filter(|trouble| !trouble.is_truncation);
-        if opened.sets.is_empty() {
-            self.without_sets.extend(devices.first().cloned());
-        }
-        for (entry, partly) in opened.sets {
-            let set = entry.configuration;
-            let mut chain = ChainSet::of(&set, entry.is_complete).on(media_set, set.position);
-            if let Some(Trouble { device, text, .. }) = &damage
-                && !entry.is_complete
-            {
-                chain.obstacle = Some(Obstacle::Media(format!("'{device}' is damaged: {text}")));
-            }
-            if let Some(partly) = partly {
-                chain.obstacle = Some(Obstacle::Partly(partly));
-            }
-            self.chain.push(chain);
-            self.found.push(Found { media, set });
-        }
-        let behind = opened.trouble_behind;
-        let behind = behind.filter(|trouble| !trouble.is_truncation);
-        self.damage
-            .extend(behind.map(|trouble| (trouble.device, trouble.text)));
-        self.devices.push(devices);
-    }
-
-    /// A set without an end that the history knows as finished has lost it: it is not the rest of a killed backup.
-    fn note_finished(&mut self, past: &[PastBackup]) {
-        let lacking = self.chain.iter_mut();
-        for set in lacking.filter(|set| set.obstacle == Some(Obstacle::Incomplete)) {
-            let is_it = |backup: &PastBackup| backup.set_guid == Some(set.set_guid);
-            if past.iter().any(is_it) {
-                set.obstacle = Some(Obstacle::Media(CUT_OFF.to_owned()));
-            }
-        }
-    }
-
-    /// The sets that cannot be read because of damage of their media.
-    fn damaged(&self) -> impl Iterator<Item = usize> {
-        let obstacles = self.chain.iter().enumerate();
-        obstacles
-            .filter(|(_, set)| matches!(set.obstacle, Some(Obstacle::Media(_))))
-            .map(|(index, _)| index)
-    }
-
     fn choose(
         &self,
         request: &NewestRequest<'_>,

@@ -9,7 +9,8 @@ use windlass_media::SetType;
 
 use super::Step;
 use super::aim::Aim;
-use super::newest::{Found, Inventory, Newest, NewestRequest};
+use super::inventory::{Found, Inventory};
+use super::newest::{Newest, NewestRequest};
 use crate::Session;
 use crate::chain::{ChainSet, Within};
 

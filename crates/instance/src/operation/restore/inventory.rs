@@ -1,0 +1,142 @@
+//! The backup sets on the media of a restore that names no set, and why some of them cannot be restored.
+//!
+//! Everything that chooses among them, such as the newest state, a moment or a way onward, is an `impl` of [`Inventory`] in a
+//! file of its own.
+
+use windlass_base::{Guid, Message};
+use windlass_catalog::PastBackup;
+use windlass_device::DeviceAddress;
+use windlass_media::SetConfiguration;
+use windlass_pipeline::Error as PipelineError;
+
+use super::copies;
+use super::folder::Torn;
+use crate::Failure;
+use crate::chain::{ChainSet, Obstacle, settle_dates};
+use crate::headers::{HeaderCache, Trouble};
+
+/// What is wrong with a set without an end that was finished.
+const CUT_OFF: &str =
+    "it was finished, as the history knows, but its medium has been cut off since";
+
+/// A set, and the index of its media set.
+pub(super) struct Found {
+    pub(super) media: usize,
+    pub(super) set: SetConfiguration,
+}
+
+pub(super) struct Inventory {
+    pub(super) devices: Vec<Vec<DeviceAddress>>,
+    pub(super) found: Vec<Found>,
+    pub(super) chain: Vec<ChainSet>,
+    /// The state of the waiting restore that is to be continued.
+    pub(super) reached: Option<ChainSet>,
+    /// Devices with damage behind their complete sets, where a newer one may be, and the damage.
+    pub(super) damage: Vec<(String, String)>,
+    /// Media whose header is all that can be read.
+    pub(super) without_sets: Vec<DeviceAddress>,
+    /// Media that lack stripes.
+    torn: Vec<usize>,
+    /// Files that are not used, and copies of others, which are not needed.
+    pub(super) notes: Vec<Message>,
+}
+
+impl Inventory {
+    /// The sets of some devices. Those of `torn` media are known and cannot be restored; if there are no others, what they
+    /// lack is the error.
+    pub(super) fn of(
+        devices: &[DeviceAddress],
+        torn: &[Torn],
+        headers: &mut HeaderCache,
+    ) -> Result<Self, Failure> {
+        let mut inventory = Self {
+            devices: Vec::new(),
+            found: Vec::new(),
+            chain: Vec::new(),
+            reached: None,
+            damage: Vec::new(),
+            without_sets: Vec::new(),
+            torn: Vec::new(),
+            notes: Vec::new(),
+        };
+        let mut lacking = None;
+        for (media_set, group) in copies::grouped(devices, headers)? {
+            let (group, copies) = copies::newest(group);
+            inventory.notes.extend(copies);
+            let torn = torn.iter().find(|torn| torn.media_set == media_set);
+            let (opened, torn) = match (copies::Opened::of(&group), torn) {
+                (Err(error @ PipelineError::FamiliesMissing { .. }), Some(torn)) => {
+                    lacking.get_or_insert(error);
+                    (copies::Opened::of_part(&group), Some(torn))
+                }
+                (opened, _) => (opened?, None),
+            };
+            let devices = group.into_iter().map(copies::Named::into_device).collect();
+            inventory.add(media_set, opened, devices, torn);
+        }
+        if let Some(lacking) = lacking
+            && inventory.torn.len() == inventory.devices.len()
+        {
+            return Err(lacking.into());
+        }
+        settle_dates(&mut inventory.chain);
+        Ok(inventory)
+    }
+
+    fn add(
+        &mut self,
+        media_set: Guid,
+        opened: copies::Opened,
+        devices: Vec<DeviceAddress>,
+        torn: Option<&Torn>,
+    ) {
+        let media = self.devices.len();
+        self.torn.extend(torn.map(|_| media));
+        let damage = opened.trouble.filter(|trouble| !trouble.is_truncation);
+        if opened.sets.is_empty() {
+            self.without_sets.extend(devices.first().cloned());
+        }
+        for (entry, partly) in opened.sets {
+            let set = entry.configuration;
+            let mut chain = ChainSet::of(&set, entry.is_complete).on(media_set, set.position);
+            if let Some(Trouble { device, text, .. }) = &damage
+                && !entry.is_complete
+            {
+                chain.obstacle = Some(Obstacle::Media(format!("'{device}' is damaged: {text}")));
+            }
+            if let Some(partly) = partly {
+                chain.obstacle = Some(Obstacle::Partly(partly));
+            }
+            if let Some(torn) = torn {
+                chain.obstacle = Some(Obstacle::Media(torn.why.clone()));
+            }
+            self.chain.push(chain);
+            self.found.push(Found { media, set });
+        }
+        let behind = opened.trouble_behind;
+        let behind = behind.filter(|trouble| !trouble.is_truncation);
+        self.damage
+            .extend(behind.map(|trouble| (trouble.device, trouble.text)));
+        self.devices.push(devices);
+    }
+
+    /// A set without an end that the history knows as finished has lost it: it is not the rest of a killed backup.
+    pub(super) fn note_finished(&mut self, past: &[PastBackup]) {
+        let lacking = self.chain.iter_mut();
+        for set in lacking.filter(|set| set.obstacle == Some(Obstacle::Incomplete)) {
+            let is_it = |backup: &PastBackup| backup.set_guid == Some(set.set_guid);
+            if past.iter().any(is_it) {
+                set.obstacle = Some(Obstacle::Media(CUT_OFF.to_owned()));
+            }
+        }
+    }
+
+    /// The sets that cannot be read because of damage of their media.
+    pub(super) fn damaged(&self) -> impl Iterator<Item = usize> {
+        let is_damaged = |index: &usize| {
+            let is_barred = matches!(self.chain[*index].obstacle, Some(Obstacle::Media(_)));
+            is_barred && !self.torn.contains(&self.found[*index].media)
+        };
+        (0..self.chain.len()).filter(is_damaged)
+    }
+}
