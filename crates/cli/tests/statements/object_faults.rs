@@ -258,6 +258,55 @@ fn an_object_that_was_put_there_meanwhile_is_not_deleted_for_the_one_before() {
 }
 
 #[test]
+fn where_a_store_knows_no_condition_on_deletions_what_is_there_is_compared_before() {
+    for is_replaced in [false, true] {
+        let (place, server) = place();
+        for name in ["f/1.bak", "f/2.bak"] {
+            let made = backup(&place, &server, &[&server.url(name)], &[]);
+            assert_eq!(made.code, Some(0), "{}", made.err);
+        }
+        let unknown = Action::Refuse(501, "NotImplemented");
+        server.fail(fault("DELETE", "f/1.bak", 1, unknown));
+        if is_replaced {
+            let newer = server.content("f/2.bak").expect("an object");
+            server.fail(fault("HEAD", "f/1.bak", 1, Action::Replace(newer)));
+        }
+        let expire = ["expire", &server.url("f/"), "--last", "1", "--delete"];
+        let run = run(&place, &server, &expire);
+        assert_eq!(
+            run.code,
+            Some(i32::from(is_replaced)),
+            "{}{}",
+            run.out,
+            run.err
+        );
+        assert_eq!(server.content("f/1.bak").is_some(), is_replaced);
+        assert!(server.content("f/2.bak").is_some());
+    }
+}
+
+#[test]
+fn a_deletion_whose_answer_was_lost_is_no_failure() {
+    let (place, server) = place();
+    for name in ["f/1.bak", "f/2.bak"] {
+        let made = backup(&place, &server, &[&server.url(name)], &[]);
+        assert_eq!(made.code, Some(0), "{}", made.err);
+    }
+    server.fail(fault("DELETE", "f/1.bak", 1, Action::LoseAnswer));
+    // As where there are versions.
+    server.fail(fault(
+        "DELETE",
+        "f/1.bak",
+        1,
+        Action::Refuse(412, "PreconditionFailed"),
+    ));
+    let expire = ["expire", &server.url("f/"), "--last", "1", "--delete"];
+    let run = run(&place, &server, &expire);
+    assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
+    assert!(server.content("f/1.bak").is_none());
+}
+
+#[test]
 fn what_the_store_refuses_is_said_in_its_words_and_with_what_to_do() {
     let (place, server) = place();
     let url = &server.url("a.bak");

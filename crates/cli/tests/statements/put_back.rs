@@ -9,7 +9,7 @@ use crate::contradicted::set_of;
 use crate::log_backups::{chain, insert, last};
 use crate::moments::between;
 use crate::sqlite_logs;
-use crate::support::{Place, registered, succeed};
+use crate::support::{Place, Run, registered, succeed};
 
 const OF_MACHINE: [&str; 3] = ["shop.mdf", "shop.ldf", "instance/windlass.catalog"];
 
@@ -209,6 +209,21 @@ fn of_a_file_that_was_put_back_the_log_tells_which_states_are_of_its_history() {
     commit(&place, 21);
     back_up("LOG", "5.trn", "");
     assert_eq!(newest_of_file(&place, "before"), 21);
+    let without_place = |arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        command.env("TMPDIR", place.path("nowhere"));
+        Run::of(&command.output().expect("the program runs"))
+    };
+    for how in ["--dry-run", "--latest"] {
+        let run = without_place(&["restore", "media", "--to", "none.db", how]);
+        assert_eq!(run.code, Some(1), "{}", run.out);
+        for said in ["50319", "4.trn", "nowhere", "TMPDIR"] {
+            assert!(run.err.contains(said), "{said}: {}", run.err);
+        }
+    }
+    let run = without_place(&["expire", "media", "--last", "1", "--delete"]);
+    assert!(run.err.contains("50319"), "{}", run.err);
+    assert_eq!(newest_of_file(&place, "still"), 21);
     place.succeed(&["expire", "media", "--last", "1", "--delete"]);
     assert_eq!(newest_of_file(&place, "after"), 21);
 }

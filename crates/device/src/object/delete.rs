@@ -1,13 +1,14 @@
 //! Deletes objects, and only those that are meant.
 //!
 //! Between the listing that tells of an object and its deletion, a backup can have put another one there: with FORMAT, under a
-//! name that comes again. So an object of a listing is deleted on the condition that it is still the same one.
+//! name that comes again. So an object of a listing is deleted on the condition that it is still the same one. A store that
+//! does not know such a condition on deletions is asked what is there just before.
 
 use std::io;
 use std::thread;
 use std::time::Duration;
 
-use http::header::IF_MATCH;
+use http::header::{ETAG, IF_MATCH};
 use http::{HeaderName, Method, Request, StatusCode};
 use object_store::ObjectStoreExt as _;
 use object_store::client::HttpRequestBody;
@@ -35,6 +36,13 @@ pub enum Removed {
     Gone,
     /// The store keeps it behind a delete marker: no reader finds it, and its bytes are stored and paid for.
     Hidden,
+}
+
+/// What is under a name.
+enum Standing {
+    /// An object with this tag.
+    There(String),
+    Removed(Removed),
 }
 
 impl ObjectAddress {
@@ -79,19 +87,51 @@ impl ObjectAddress {
                 None => return Ok(Removed::Gone),
             },
         };
-        let answer = Self::repeated(|| self.delete_if(&condition))?;
-        let is_marked = answer.headers.get(MARKER).is_some_and(|is| is == "true");
+        let answer = Self::repeated(|| self.delete_if(Some(&condition)))?;
         match answer.status {
-            status if status.is_success() && is_marked => Ok(Removed::Hidden),
-            status if status.is_success() || status == StatusCode::NOT_FOUND => Ok(Removed::Gone),
-            StatusCode::PRECONDITION_FAILED => Err(another()),
+            status if is_deleted(status) => Ok(removed(&answer)),
+            // The first answer to a request that was made again may have been lost.
+            StatusCode::PRECONDITION_FAILED => match self.standing()? {
+                Standing::There(_) => Err(another()),
+                Standing::Removed(removed) => Ok(removed),
+            },
+            StatusCode::NOT_IMPLEMENTED if condition.0 == IF_MATCH => match self.standing()? {
+                Standing::There(found) if found == condition.1 => self.delete_now(),
+                Standing::There(_) => Err(another()),
+                Standing::Removed(removed) => Ok(removed),
+            },
             status => Err(failure::refused(status, &answer.text)),
         }
     }
 
-    fn delete_if(&self, (name, value): &(HeaderName, String)) -> io::Result<Answer> {
-        let request = Request::builder().method(Method::DELETE);
-        let request = request.header(name, value);
+    /// Deletes what is there.
+    fn delete_now(&self) -> io::Result<Removed> {
+        let answer = Self::repeated(|| self.delete_if(None))?;
+        match answer.status {
+            status if is_deleted(status) => Ok(removed(&answer)),
+            status => Err(failure::refused(status, &answer.text)),
+        }
+    }
+
+    /// What is there now.
+    fn standing(&self) -> io::Result<Standing> {
+        let path = format!("/{}", coded_path(&self.url.key));
+        let head = Self::repeated(|| ask(self.stores()?, Method::HEAD, &path))?;
+        let tag = head.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
+        match head.status {
+            StatusCode::NOT_FOUND => Ok(Standing::Removed(removed(&head))),
+            status if status.is_success() => {
+                Ok(Standing::There(tag.unwrap_or_default().to_owned()))
+            }
+            status => Err(failure::refused(status, &head.text)),
+        }
+    }
+
+    fn delete_if(&self, condition: Option<&(HeaderName, String)>) -> io::Result<Answer> {
+        let mut request = Request::builder().method(Method::DELETE);
+        if let Some((name, value)) = condition {
+            request = request.header(name, value);
+        }
         let path = format!("/{}", coded_path(&self.url.key));
         let body = HttpRequestBody::empty();
         runtime()?.block_on(asked(self.stores()?, request, &path, body))
@@ -132,6 +172,17 @@ impl ObjectAddress {
 fn is_passing(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS
         || status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
+}
+
+fn is_deleted(status: StatusCode) -> bool {
+    status.is_success() || status == StatusCode::NOT_FOUND
+}
+
+fn removed(answer: &Answer) -> Removed {
+    match answer.headers.get(MARKER).is_some_and(|is| is == "true") {
+        true => Removed::Hidden,
+        false => Removed::Gone,
+    }
 }
 
 fn another() -> io::Error {

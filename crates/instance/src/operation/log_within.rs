@@ -57,35 +57,64 @@ impl<F: Fn() -> bool + Sync> Observer for Until<'_, F> {
     }
 }
 
+/// Why a log has not been read.
+enum Unread {
+    /// Its key is not here, or it is damaged: its verification or restore says what is wrong with it.
+    Log,
+    /// There is no place here to collect it.
+    NoPlace(Failure),
+}
+
+impl<E: Into<Failure>> From<E> for Unread {
+    fn from(_: E) -> Self {
+        Self::Log
+    }
+}
+
 impl Session {
     /// Reads a log backup on a medium, from the first copy that can be read, up to the last of the states within it.
+    ///
+    /// # Errors
+    /// If there is no place here for the log. It then counts as one that cannot be read.
     pub(crate) fn look_within(
         &mut self,
         medium: &mut FoundMedia,
         place: usize,
         keys: &KeyRing,
         ends: &Ends,
-    ) {
-        let copies = medium.copies(place).into_iter();
-        let mut read = copies.map(|copy| self.log_within(copy, place + 1, keys, ends));
-        let within = read.find(|within| *within != Within::Unreadable);
-        if let Some(set) = medium.sets.get_mut(place) {
-            set.chain.within = within.unwrap_or(Within::Unreadable);
+    ) -> Result<(), Failure> {
+        let mut within = Ok(Within::Unreadable);
+        for copy in medium.copies(place) {
+            within = self.log_within(copy, place + 1, keys, ends);
+            if within.as_ref().ok() != Some(&Within::Unreadable) {
+                break;
+            }
         }
+        let (within, failure) = match within {
+            Ok(within) => (within, Ok(())),
+            Err(failure) => (Within::Unreadable, Err(failure)),
+        };
+        if let Some(set) = medium.sets.get_mut(place) {
+            set.chain.within = within;
+        }
+        failure
     }
 
     /// The same of some devices.
+    ///
+    /// # Errors
+    /// If there is no place here for the log.
     pub(crate) fn log_within(
         &mut self,
         devices: Vec<DeviceAddress>,
         position: usize,
         keys: &KeyRing,
         ends: &Ends,
-    ) -> Within {
+    ) -> Result<Within, Failure> {
         match self.log_before(devices, position, keys, ends) {
-            Ok(Some(before)) => Within::Before(before),
-            // What is wrong with it, its verification or restore says.
-            Ok(None) | Err(_) => Within::Unreadable,
+            Ok(Some(before)) => Ok(Within::Before(before)),
+            Ok(None) | Err(Unread::Log) => Ok(Within::Unreadable),
+            Err(Unread::NoPlace(failure)) => Err(failure),
         }
     }
 
@@ -95,11 +124,14 @@ impl Session {
         position: usize,
         keys: &KeyRing,
         ends: &Ends,
-    ) -> Result<Option<Before>, Failure> {
+    ) -> Result<Option<Before>, Unread> {
         let options = MediaOptions {
             position: i64::try_from(position).ok(),
             ..MediaOptions::default()
         };
+        let device = devices
+            .first()
+            .map_or_else(String::new, |device| device.name.clone());
         let opened = OpenedSet::open(self, devices, &options)?;
         let set = opened.set.set_guid;
         if let Some(known) = self.logs_within.get(set, ends) {
@@ -113,7 +145,7 @@ impl Session {
         let cancel = self.cancel_flag();
         let before = match opened.set.source_kind {
             SourceKind::Engine => of_engine(&opened, &request, ends, &cancel)?,
-            SourceKind::Sqlite => of_file(&opened, &request, ends, &cancel)?,
+            SourceKind::Sqlite => of_file((&device, &opened), &request, ends, &cancel)?,
             _ => None,
         };
         if let Some(before) = &before {
@@ -147,18 +179,19 @@ fn of_engine(
 }
 
 fn of_file(
-    opened: &OpenedSet,
+    (device, opened): (&str, &OpenedSet),
     request: &ReadRequest,
     ends: &Ends,
     cancel: &AtomicBool,
-) -> Result<Option<Before>, Failure> {
+) -> Result<Option<Before>, Unread> {
     let folder = std::env::temp_dir();
-    let failed = |error: std::io::Error| {
-        Failure::from(table::cannot_open_file(folder.display(), os_error(&error)))
+    let no_place = |reason: String| {
+        Unread::NoPlace(table::no_place_for_log(device, folder.display(), reason).into())
     };
-    let scratch = Scratch::begin(&folder, PREFIX).map_err(failed)?;
+    let scratch = Scratch::begin(&folder, PREFIX).map_err(|error| no_place(os_error(&error)))?;
     let file = scratch.path().join("log");
-    let Some(log) = LogReading::of(&opened.set.source_description, &file)? else {
+    let log = LogReading::of(&opened.set.source_description, &file);
+    let Some(log) = log.map_err(|error| no_place(error.to_string()))? else {
         return Ok(None);
     };
     // A state can be in the middle of what a record tells, so all of them are needed.

@@ -215,7 +215,11 @@ fn planned(
         let Some(((medium, place), ends)) = plan.unread.take() else {
             return Ok(plan);
         };
-        session.look_within(&mut media[medium], place, keys, &ends);
+        let looked = session.look_within(&mut media[medium], place, keys, &ends);
+        looked.map_err(|failure| {
+            let texts = failure.messages.into_iter().map(|message| message.text);
+            texts.collect::<Vec<_>>().join(" ")
+        })?;
     }
 }
 

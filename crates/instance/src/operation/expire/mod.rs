@@ -183,7 +183,15 @@ impl Session {
             }
             for (place, ends) in logs {
                 let medium = &mut scan.media[place.0];
-                self.look_within(medium, place.1, &KeyRing::default(), &ends);
+                let looked = self.look_within(medium, place.1, &KeyRing::default(), &ends);
+                // Whatever may lead into it stays then.
+                for message in looked
+                    .err()
+                    .into_iter()
+                    .flat_map(|failure| failure.messages)
+                {
+                    sink.message(message);
+                }
                 if self.is_cancelled() {
                     return Err(ExpireError::Cancelled);
                 }

@@ -135,10 +135,10 @@ impl Session {
             Sequence::Waits(set) => Some(set),
             Sequence::None | Sequence::Torn => None,
         };
-        inventory.read_logs_around_others(self, request);
+        inventory.read_logs_around_others(self, request)?;
         let mut chosen = inventory.choose(request, waiting);
         while let Ok(plan) = &chosen
-            && inventory.read_log_of(plan, self, request.keys)
+            && inventory.read_log_of(plan, self, request.keys)?
         {
             chosen = inventory.choose(request, waiting);
         }

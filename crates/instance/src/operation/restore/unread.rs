@@ -11,17 +11,20 @@ use super::Step;
 use super::aim::Aim;
 use super::inventory::{Found, Inventory};
 use super::newest::{Newest, NewestRequest};
-use crate::Session;
 use crate::chain::{ChainSet, Within};
+use crate::{Failure, Session};
 
 impl Inventory {
     /// Reads a log backup of a plan, if only its log tells whether it continues the set before it; whether there was one.
+    ///
+    /// # Errors
+    /// If there is no place here for the log.
     pub(super) fn read_log_of(
         &mut self,
         plan: &Newest,
         session: &mut Session,
         keys: &KeyRing,
-    ) -> bool {
+    ) -> Result<bool, Failure> {
         let of = |step: &Step| {
             let mut sets = self.chain.iter();
             sets.position(|set| set.set_guid == step.set.set_guid)
@@ -33,21 +36,24 @@ impl Inventory {
             is_unread.then_some(log)
         });
         if let Some(log) = log {
-            self.read_log(log, session, keys);
+            self.read_log(log, session, keys)?;
         }
-        log.is_some()
+        Ok(log.is_some())
     }
 
     /// Reads the log backups within which others end, or the state that is reached: only their log tells which of them are
     /// of one history.
+    ///
+    /// # Errors
+    /// As [`Inventory::read_log_of`].
     pub(super) fn read_logs_around_others(
         &mut self,
         session: &mut Session,
         request: &NewestRequest<'_>,
-    ) {
+    ) -> Result<(), Failure> {
         match request.aim {
             // Of the newest state, their dates tell it.
-            Aim::Newest => return,
+            Aim::Newest => return Ok(()),
             Aim::Onward(reached, _) => self.reached = reached.map(Self::state_of),
             Aim::At(_) | Aim::Before(_) | Aim::Any(_) => {}
         }
@@ -75,22 +81,29 @@ impl Inventory {
         for log in around {
             // A copy of it may have been read meanwhile.
             if self.chain[log].within == Within::Unread {
-                self.read_log(log, session, request.keys);
+                self.read_log(log, session, request.keys)?;
             }
         }
+        Ok(())
     }
 
     /// Reads the log of a log backup, as far as states end in it.
-    fn read_log(&mut self, log: usize, session: &mut Session, keys: &KeyRing) {
+    fn read_log(
+        &mut self,
+        log: usize,
+        session: &mut Session,
+        keys: &KeyRing,
+    ) -> Result<(), Failure> {
         let Found { media, set } = &self.found[log];
         let devices = self.devices[*media].clone();
         let states = self.chain.iter().chain(&self.reached);
         let ends = self.chain[log].ends_within(states);
-        let within = session.log_within(devices, set.position.into(), keys, &ends);
+        let within = session.log_within(devices, set.position.into(), keys, &ends)?;
         let guid = set.set_guid;
         let copies = self.chain.iter_mut().filter(|set| set.set_guid == guid);
         for set in copies {
             set.within = within.clone();
         }
+        Ok(())
     }
 }

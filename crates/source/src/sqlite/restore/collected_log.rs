@@ -76,14 +76,19 @@ impl Drop for CollectedLog {
 pub struct LogReading(CollectedLog);
 
 impl LogReading {
-    /// For a set with this description, in a new file; `None` if it is none of a log backup.
+    /// For a set with this description, in a new file with the space for its log; `None` if it is none of a log backup.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// Those of the operating system; there is not enough space.
     pub fn of(description: &[u8], file: &Path) -> Result<Option<Self>, Error> {
-        let description = LogDescription::parse(description);
-        let log = description.map(|description| CollectedLog::create(description, file));
-        Ok(log.transpose()?.map(Self))
+        let Some(description) = LogDescription::parse(description) else {
+            return Ok(None);
+        };
+        let bytes = description.log_bytes;
+        let log = CollectedLog::create(description, file)?;
+        let reserved = log.file.reserve(0, bytes);
+        reserved.map_err(|error| file_error("reserve space for", file, error))?;
+        Ok(Some(Self(log)))
     }
 
     /// Which of some states the collected log goes on from, as a restore of the log finds it.
