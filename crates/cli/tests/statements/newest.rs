@@ -4,6 +4,7 @@ use rusqlite::Connection;
 
 use crate::sales::MAKE;
 use crate::support::{Place, make_database, on, pages, registered, rows, succeed, well};
+use crate::{log_backups, sqlite_logs};
 
 fn keep(place: &Place, count: u32) {
     let connection = Connection::open(place.path("app.db")).expect("a connection");
@@ -85,6 +86,60 @@ fn a_sequence_goes_on_with_the_newest_differential() {
     assert_eq!(rows(&place.path("late.db")), 100);
     let alone = place.run(&["restore", "d.bak", "--to", "alone.db"]);
     assert_eq!(alone.code, Some(1));
+}
+
+/// Of both kinds: log backups, and a differential with the log behind it.
+#[test]
+fn a_sequence_goes_on_with_the_log_behind_it() {
+    let file = registered();
+    let application = sqlite_logs::chain(&file, 2);
+    let own = Place::new();
+    log_backups::chain(&own, 2);
+    for (place, name) in [(&file, "app"), (&own, "Shop")] {
+        let back_up = |what: &str, name: &str, to: &str, with: &str| {
+            succeed(
+                place,
+                &format!("BACKUP {what} {name} TO DISK = 'd:\\{to}'{with}"),
+            );
+        };
+        back_up("DATABASE", name, "d.bak", " WITH DIFFERENTIAL");
+        match name {
+            "app" => sqlite_logs::step(&application, 3),
+            _ => log_backups::insert(place, 3),
+        }
+        back_up("LOG", name, "3.trn", "");
+        let onto = |target: &str, media: &[&str]| {
+            let open = ["restore", "full.bak", "--to", target, "--no-recovery"];
+            place.succeed(&open);
+            place.run(&[&["restore"][..], media, &["--to", target]].concat())
+        };
+        let count = |target: &str| match name {
+            "app" => sqlite_logs::last(place, target),
+            _ => {
+                let path = place.text(target);
+                let attach = format!(
+                    "CREATE DATABASE Copy ON (FILENAME = '{path}') LOG ON (FILENAME = '{path}-log') FOR ATTACH"
+                );
+                succeed(place, &attach);
+                let last = log_backups::last(place, "Copy");
+                succeed(place, "DROP DATABASE Copy");
+                last.as_i64().expect("a number")
+            }
+        };
+        for (target, media) in [
+            ("logs.db", &["3.trn", "1.trn", "2.trn"][..]),
+            ("both.db", &["3.trn", "d.bak", "1.trn", "2.trn"]),
+        ] {
+            let run = onto(target, media);
+            assert_eq!(run.code, Some(0), "{name}, {media:?}: {}", run.err);
+            assert_eq!(count(target), 3, "{name}, {media:?}");
+        }
+        // The log between is missing, and what is there would be older than what is known of.
+        for media in [&["3.trn", "2.trn"][..], &["1.trn", "3.trn"]] {
+            let run = onto(&format!("gap{}.db", media[0]), media);
+            assert_eq!(run.code, Some(1), "{name}, {media:?}: {}", run.out);
+        }
+    }
 }
 
 #[test]

@@ -70,7 +70,23 @@ fn the_parts_together_find_damage_once_and_none_of_them_is_a_proof() {
         "{}",
         failed[0].err
     );
-    place.succeed(&["verify", "x.bak", "--subset", "1/1000"]);
+}
+
+#[test]
+fn a_part_without_data_is_not_said_to_be_read() {
+    let place = Place::new();
+    place.succeed(&["backup", "app.db", "--to", "x.bak"]);
+    let said = |number: u32| {
+        let run = place.succeed(&["verify", "x.bak", "--subset", &format!("{number}/3")]);
+        let (is_read, is_empty) = (
+            run.err.contains("on file 1 was read"),
+            run.err.contains("nothing was read"),
+        );
+        assert!(is_read != is_empty, "{}", run.err);
+        is_read
+    };
+    // All of it is one chunk.
+    assert_eq!((1..=3).filter(|number| said(*number)).count(), 1);
 }
 
 #[test]

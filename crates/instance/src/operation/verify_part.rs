@@ -95,6 +95,11 @@ pub(super) fn run(
         failure
     })?;
     let unread = checked.all.get() - checked.chosen.get();
+    if bytes == 0 && unread > 0 {
+        let (number, of, position) = (part.number, part.of, opened.position);
+        sink.message(table::set_part_empty(number, of, position, Bytes(unread)));
+        return Ok(());
+    }
     sink.message(table::set_part_right(
         part.number,
         part.of,

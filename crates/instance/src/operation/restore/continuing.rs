@@ -235,6 +235,14 @@ impl Inventory {
         held.collect()
     }
 
+    /// The waiting restore of a full backup, upon which differentials of that can go too.
+    pub(super) fn waiting(full: Guid, reached: Reached) -> ChainSet {
+        ChainSet {
+            set_guid: full,
+            ..Self::state_of(reached)
+        }
+    }
+
     /// The waiting restore, as a set that needs no other.
     pub(super) fn state_of(reached: Reached) -> ChainSet {
         ChainSet {

@@ -16,7 +16,7 @@ use super::aim::Aim;
 use super::folder::{Torn, Unfolded, unfolded};
 use super::inventory::{Found, Inventory};
 use super::{Sequence, Step};
-use crate::chain::{Chains, Obstacle, State, Why, is_newer, unsurpassed};
+use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer, unsurpassed};
 use crate::operation::history::{self, physical_name};
 use crate::operation::media::MediaOptions;
 use crate::operation::{DeviceName, sql_server};
@@ -132,9 +132,13 @@ impl Session {
             return Ok(inventory.newest(&[0], Vec::new()));
         }
         let waiting = match self.sequence(request.name, request.target)? {
-            Sequence::Waits(set) => Some(set),
+            Sequence::Waits(set) => {
+                let reached = self.reached(request.name, request.target)?;
+                reached.map(|reached| Inventory::waiting(set, reached))
+            }
             Sequence::None | Sequence::Torn => None,
         };
+        let waiting = waiting.as_ref();
         inventory.read_logs_around_others(self, request)?;
         let mut chosen = inventory.choose(request, waiting);
         while let Ok(plan) = &chosen
@@ -166,7 +170,7 @@ impl Inventory {
     fn choose(
         &self,
         request: &NewestRequest<'_>,
-        waiting: Option<Guid>,
+        waiting: Option<&ChainSet>,
     ) -> Result<Newest, Failure> {
         let wanted = self.wanted(request)?;
         match &request.aim {
@@ -205,16 +209,15 @@ impl Inventory {
         };
         let waits_for = |index: &usize| {
             let set = &self.chain[*index];
-            set.base.is_some() && set.base == waiting && set.obstacle.is_none()
+            let full = waiting.map(|waiting| waiting.set_guid);
+            set.base.is_some() && set.base == full && set.obstacle.is_none()
         };
         let can_follow =
             |index: &usize| !request.leaves_open || self.chain[*index].kind == SetType::Full;
         let Some(mut state) = state else {
             // The full backup may have been restored already, from other media.
-            let next = self.newest_of(wanted.iter().copied().filter(waits_for));
-            let next = next.ok_or_else(|| self.refusal(&chains, &wanted))?;
-            self.refuse_unused(&chains, &[next], &wanted)?;
-            return Ok(self.newest(&[next], self.reported(&[next], CONTINUES, &[])));
+            let onto = waiting.and_then(|waiting| self.onto(waiting, &wanted));
+            return onto.unwrap_or_else(|| Err(self.refusal(&chains, &wanted)));
         };
         let continues = !request.leaves_open && state.steps.get(1).is_some_and(waits_for);
         let why = match request.leaves_open {
@@ -234,6 +237,28 @@ impl Inventory {
             .map(|(index, why)| (*index, why.to_string()))
             .collect();
         Ok(self.newest(&state.steps, self.reported(&state.steps, why, &reasons)))
+    }
+
+    /// The restores that lead from a waiting state to the newest one; `None` if there are none.
+    fn onto(&self, waiting: &ChainSet, wanted: &[usize]) -> Option<Result<Newest, Failure>> {
+        let mut sets = self.chain.clone();
+        sets.push(waiting.clone());
+        let here = sets.len() - 1;
+        let chains = Chains::of(&sets);
+        let allowed: Vec<Guid> = wanted.iter().map(|index| sets[*index].set_guid).collect();
+        let state = chains.newest_state(|set| allowed.contains(&set.set_guid))?;
+        let steps = state.steps.into_iter().filter(|index| *index != here);
+        let steps: Vec<usize> = steps.collect();
+        let left_out = state.left_out.iter();
+        let reasons: Vec<(usize, String)> = left_out
+            .map(|(index, why)| (*index, why.to_string()))
+            .collect();
+        let refused = self.refuse_unused(&chains, &steps, wanted);
+        let why = match self.chain[*steps.first()?].kind {
+            SetType::Log => "the log behind the state already restored",
+            SetType::Full | SetType::Differential => CONTINUES,
+        };
+        Some(refused.map(|()| self.newest(&steps, self.reported(&steps, why, &reasons))))
     }
 
     /// The sets of the requested database.
