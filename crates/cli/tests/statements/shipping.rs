@@ -186,6 +186,17 @@ fn a_copy_does_not_follow_a_history_that_the_database_has_left() {
         assert_eq!(run.code, Some(1), "{end}: {}", run.out);
         assert!(run.err.contains("50300"), "{end}: {}", run.err);
     }
+    // Nor does it begin there, if the full backup made since is elsewhere.
+    back_up_log(&place, "3.trn");
+    move_to_media(&place, "3.trn");
+    std::fs::rename(place.path("media/full2.bak"), place.path("full2.bak")).expect("moved");
+    for end in ["--once", "--promote"] {
+        let round = ["ship", "media", "--of", "Shop", "--to", "new.db", end];
+        let run = on(&place, &round);
+        assert_eq!(run.code, Some(1), "{end}: {}", run.out);
+        assert!(run.err.contains("50300"), "{end}: {}", run.err);
+    }
+    assert!(!place.path("new.db").exists());
     // 2.trn has what the restore has undone; what was there before it can be had.
     well(&place, &["restore", "--to", "standby.db"]);
 }

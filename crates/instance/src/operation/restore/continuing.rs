@@ -35,10 +35,7 @@ impl Inventory {
         let Some(reached) = reached else {
             return self.beginning(until_ms, wanted);
         };
-        if let Some(newest) = self.of_newer_fork(reached, wanted) {
-            let name = self.name_of(newest);
-            return Err(table::ship_other_fork(reached.lsn, name).into());
-        }
+        self.refuse_newer_fork(&reached, wanted)?;
         let mut sets: Vec<ChainSet> = self.held_until(until_ms);
         for (index, set) in sets.iter_mut().enumerate() {
             if set.kind != SetType::Log || !wanted.contains(&index) {
@@ -141,9 +138,31 @@ impl Inventory {
         })
     }
 
+    /// What a copy has reached that ends with this set.
+    fn reached_by(&self, index: usize) -> Reached {
+        let set = &self.chain[index];
+        Reached {
+            family: set.family_guid,
+            fork: set.fork,
+            lsn: set.last_lsn,
+            ending: set.ending,
+            unix_ms: End::of(&self.found[index].set).map_or(0, |end| end.unix_ms),
+        }
+    }
+
+    fn refuse_newer_fork(&self, reached: &Reached, wanted: &[usize]) -> Result<(), Failure> {
+        match self.of_newer_fork(reached, wanted) {
+            Some(newest) => {
+                let name = self.name_of(newest);
+                Err(table::ship_other_fork(reached.lsn, name).into())
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The newest backup, if the database had been restored to an earlier state before it was made: what the copy has
     /// reached then is part of a history that the database has left.
-    fn of_newer_fork(&self, reached: Reached, wanted: &[usize]) -> Option<usize> {
+    fn of_newer_fork(&self, reached: &Reached, wanted: &[usize]) -> Option<usize> {
         let own = wanted.iter().copied();
         let own = own.filter(|index| self.chain[*index].family_guid == reached.family);
         let (own, others): (Vec<usize>, Vec<usize>) =
@@ -174,6 +193,9 @@ impl Inventory {
         let state = chains.newest_state(|set| guids.contains(&set.set_guid));
         let state = state.ok_or_else(|| self.refusal(&chains, wanted))?;
         let end = state.steps.last().map(|last| &sets[*last]);
+        if let Some(last) = state.steps.last() {
+            self.refuse_newer_fork(&self.reached_by(*last), wanted)?;
+        }
         let is_newer = |index: &usize| {
             let set = &sets[*index];
             set.kind == SetType::Log && end.is_some_and(|end| set.last_lsn > end.last_lsn)

@@ -131,13 +131,7 @@ impl Session {
             // If something is wrong with it, its restore reports that with SQL Server's messages.
             return Ok(inventory.newest(&[0], Vec::new()));
         }
-        let waiting = match self.sequence(request.name, request.target)? {
-            Sequence::Waits(set) => {
-                let reached = self.reached(request.name, request.target)?;
-                reached.map(|reached| Inventory::waiting(set, reached))
-            }
-            Sequence::None | Sequence::Torn => None,
-        };
+        let waiting = self.waiting(request)?;
         let waiting = waiting.as_ref();
         inventory.read_logs_around_others(self, request)?;
         let mut chosen = inventory.choose(request, waiting);
@@ -163,6 +157,15 @@ impl Session {
             end: plan.end.filter(|_| is_all),
             ..plan
         })
+    }
+
+    /// The state of a restore without recovery, upon which the next one goes.
+    fn waiting(&self, request: &NewestRequest<'_>) -> Result<Option<ChainSet>, Failure> {
+        let Sequence::Waits(full) = self.sequence(request.name, request.target)? else {
+            return Ok(None);
+        };
+        let reached = self.reached(request.name, request.target)?;
+        Ok(reached.map(|reached| Inventory::waiting(full, reached)))
     }
 }
 
