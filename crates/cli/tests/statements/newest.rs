@@ -675,3 +675,62 @@ fn a_medium_in_a_folder_that_lacks_stripes_refuses_an_older_state() {
     assert!(run.err.contains("Msg 3132"), "{}", run.err);
     assert!(!place.path("none.db").exists());
 }
+
+/// A backup that was killed while its files got their names, in a folder of others.
+#[test]
+fn a_medium_in_a_folder_whose_files_have_not_all_their_names_refuses_an_older_state_only() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("night")).expect("a folder");
+    let striped = |name: &str, how: &[&str]| {
+        let to = ["a", "b"].map(|stripe| format!("night/{name}{stripe}.bak"));
+        let backup = ["backup", "app.db", "--to", &to[0], "--to", &to[1], "--skip"];
+        place.succeed(&[&backup, how].concat());
+    };
+    let exchange = |with: Option<&[u8]>| {
+        let (named, staged) = (place.path("night/2b.bak"), "night/2b.bak.windlass-new");
+        std::fs::rename(&named, place.path(staged)).expect("a move");
+        if let Some(earlier) = with {
+            std::fs::write(&named, earlier).expect("the one before");
+        }
+    };
+    std::fs::create_dir(place.path("scratch")).expect("a folder");
+    let mut left = 390;
+    let mut change = || {
+        left -= 10;
+        keep(&place, left);
+        i64::from(left)
+    };
+    for how in ["", "--init", "--format"] {
+        let earlier = (!how.is_empty()).then(|| {
+            striped("2", &["--format"]);
+            std::fs::read(place.path("night/2b.bak")).expect("a stripe")
+        });
+        change();
+        striped("1", &["--format"]);
+        change();
+        let how: Vec<&str> = [how].into_iter().filter(|how| !how.is_empty()).collect();
+        striped("2", &how);
+        exchange(earlier.as_deref());
+        let run = place.run(&["restore", "night", "--to", "copy.db"]);
+        assert_eq!(run.code, Some(1), "{how:?}: {}", run.out);
+        for said in [
+            "night/2b.bak.windlass-new'",
+            "while its files got their names",
+        ] {
+            assert!(run.err.contains(said), "{how:?}: {}", run.err);
+        }
+        let drill = place.run(&["drill", "app", "--scratch", "scratch", "--from", "night"]);
+        assert_eq!(drill.code, Some(1), "{how:?}: {}", drill.out);
+        let newest = change();
+        striped("3", &[]);
+        place.succeed(&["restore", "night", "--to", "newest.db"]);
+        assert_eq!(rows(&place.path("newest.db")), newest, "{how:?}");
+        place.succeed(&["drill", "app", "--scratch", "scratch", "--from", "night"]);
+        for name in ["newest.db", "night/3a.bak", "night/3b.bak"] {
+            std::fs::remove_file(place.path(name)).expect("a file");
+        }
+        for name in place.files("night") {
+            std::fs::remove_file(place.path("night").join(name)).expect("a file");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::objects::{backup, place, run, well};
 use crate::s3_server::{Action, Fault, Server};
-use crate::support::Place;
+use crate::support::{Place, Run};
 
 fn fault(method: &'static str, target: &'static str, times: usize, action: Action) -> Fault {
     Fault {
@@ -15,6 +15,25 @@ fn fault(method: &'static str, target: &'static str, times: usize, action: Actio
         times,
         action,
     }
+}
+
+/// A store with two backups.
+fn two_backups() -> (Place, Server) {
+    let (place, server) = place();
+    for name in ["f/1.bak", "f/2.bak"] {
+        let made = backup(&place, &server, &[&server.url(name)], &[]);
+        assert_eq!(made.code, Some(0), "{}", made.err);
+    }
+    (place, server)
+}
+
+/// Deletes the first of them.
+fn expire(place: &Place, server: &Server) -> Run {
+    run(
+        place,
+        server,
+        &["expire", &server.url("f/"), "--last", "1", "--delete"],
+    )
 }
 
 #[track_caller]
@@ -191,11 +210,7 @@ fn an_object_that_changes_during_a_restore_is_an_error_with_that_name() {
 
 #[test]
 fn an_object_that_the_store_does_not_give_away_is_not_passed_over_for_an_older_one() {
-    let (place, server) = place();
-    for name in ["f/1.bak", "f/2.bak"] {
-        let made = backup(&place, &server, &[&server.url(name)], &[]);
-        assert_eq!(made.code, Some(0), "{}", made.err);
-    }
+    let (place, server) = two_backups();
     let folder = server.url("f/");
     let newest = server.url("f/2.bak");
     for after in 0..3 {
@@ -242,15 +257,10 @@ fn an_answer_that_is_no_list_of_objects_is_an_error() {
 
 #[test]
 fn an_object_that_was_put_there_meanwhile_is_not_deleted_for_the_one_before() {
-    let (place, server) = place();
-    for name in ["f/1.bak", "f/2.bak"] {
-        let made = backup(&place, &server, &[&server.url(name)], &[]);
-        assert_eq!(made.code, Some(0), "{}", made.err);
-    }
+    let (place, server) = two_backups();
     let newer = server.content("f/2.bak").expect("an object");
     server.fail(fault("DELETE", "f/1.bak", 1, Action::Replace(newer)));
-    let expire = ["expire", &server.url("f/"), "--last", "1", "--delete"];
-    let run = run(&place, &server, &expire);
+    let run = expire(&place, &server);
     assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
     let said = format!("{}{}", run.out, run.err);
     assert!(said.contains("another object has been put there"), "{said}");
@@ -258,28 +268,25 @@ fn an_object_that_was_put_there_meanwhile_is_not_deleted_for_the_one_before() {
 }
 
 #[test]
-fn where_a_store_knows_no_condition_on_deletions_what_is_there_is_compared_before() {
-    for is_replaced in [false, true] {
-        let (place, server) = place();
-        for name in ["f/1.bak", "f/2.bak"] {
-            let made = backup(&place, &server, &[&server.url(name)], &[]);
-            assert_eq!(made.code, Some(0), "{}", made.err);
-        }
+fn where_a_store_knows_no_condition_on_deletions_what_is_there_is_compared_before_each() {
+    // The look before which another object is put there.
+    for replaced_at in [None, Some(0), Some(1)] {
+        let (place, server) = two_backups();
         let unknown = Action::Refuse(501, "NotImplemented");
         server.fail(fault("DELETE", "f/1.bak", 1, unknown));
-        if is_replaced {
+        if let Some(after) = replaced_at {
+            let busy = Action::Refuse(503, "SlowDown");
+            server.fail(fault("DELETE", "f/1.bak", after, busy));
             let newer = server.content("f/2.bak").expect("an object");
-            server.fail(fault("HEAD", "f/1.bak", 1, Action::Replace(newer)));
+            server.fail(Fault {
+                after,
+                ..fault("HEAD", "f/1.bak", 1, Action::Replace(newer))
+            });
         }
-        let expire = ["expire", &server.url("f/"), "--last", "1", "--delete"];
-        let run = run(&place, &server, &expire);
-        assert_eq!(
-            run.code,
-            Some(i32::from(is_replaced)),
-            "{}{}",
-            run.out,
-            run.err
-        );
+        let run = expire(&place, &server);
+        let is_replaced = replaced_at.is_some();
+        let code = Some(i32::from(is_replaced));
+        assert_eq!(run.code, code, "{}{}", run.out, run.err);
         assert_eq!(server.content("f/1.bak").is_some(), is_replaced);
         assert!(server.content("f/2.bak").is_some());
     }
@@ -287,11 +294,7 @@ fn where_a_store_knows_no_condition_on_deletions_what_is_there_is_compared_befor
 
 #[test]
 fn a_deletion_whose_answer_was_lost_is_no_failure() {
-    let (place, server) = place();
-    for name in ["f/1.bak", "f/2.bak"] {
-        let made = backup(&place, &server, &[&server.url(name)], &[]);
-        assert_eq!(made.code, Some(0), "{}", made.err);
-    }
+    let (place, server) = two_backups();
     server.fail(fault("DELETE", "f/1.bak", 1, Action::LoseAnswer));
     // As where there are versions.
     server.fail(fault(
@@ -300,8 +303,7 @@ fn a_deletion_whose_answer_was_lost_is_no_failure() {
         1,
         Action::Refuse(412, "PreconditionFailed"),
     ));
-    let expire = ["expire", &server.url("f/"), "--last", "1", "--delete"];
-    let run = run(&place, &server, &expire);
+    let run = expire(&place, &server);
     assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
     assert!(server.content("f/1.bak").is_none());
 }

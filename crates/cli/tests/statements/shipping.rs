@@ -11,6 +11,16 @@ fn ship(place: &Place, options: &[&str]) -> Run {
     place.run(&[&round, options].concat())
 }
 
+/// A round that fails and says why.
+#[track_caller]
+fn refused(place: &Place, how: &str, said: &[&str]) {
+    let round = ship(place, &[how]);
+    assert_eq!(round.code, Some(1), "{how}: {}", round.out);
+    for said in said {
+        assert!(round.err.contains(said), "{how}: {}", round.err);
+    }
+}
+
 fn move_to_media(place: &Place, file: &str) {
     std::fs::create_dir_all(place.path("media")).expect("a folder");
     std::fs::rename(place.path(file), place.path(&format!("media/{file}"))).expect("moved");
@@ -186,6 +196,32 @@ fn a_copy_does_not_follow_a_history_that_the_database_has_left() {
         assert_eq!(run.code, Some(1), "{end}: {}", run.out);
         assert!(run.err.contains("50300"), "{end}: {}", run.err);
     }
+    // What is left of a striped backup of the new history tells as much.
+    std::fs::rename(place.path("media/full2.bak"), place.path("full2.bak")).expect("moved");
+    for (what, with) in [
+        ("DATABASE", ""),
+        ("DATABASE", " WITH DIFFERENTIAL"),
+        ("LOG", ""),
+    ] {
+        succeed(
+            &place,
+            &format!("BACKUP {what} Shop TO DISK = 'D:\\media\\a', DISK = 'D:\\b'{with}"),
+        );
+        for end in ["--once", "--promote"] {
+            let round = ["ship", "media", "--of", "Shop", "--to", "standby.db", end];
+            let run = on(&place, &round);
+            assert_eq!(run.code, Some(1), "{what}{with}, {end}: {}", run.out);
+            assert!(
+                run.err.contains("50300"),
+                "{what}{with}, {end}: {}",
+                run.err
+            );
+        }
+        for stripe in ["media/a", "b"] {
+            std::fs::remove_file(place.path(stripe)).expect("a stripe");
+        }
+    }
+    std::fs::rename(place.path("full2.bak"), place.path("media/full2.bak")).expect("moved");
     // Nor does it begin there, if the full backup made since is elsewhere.
     back_up_log(&place, "3.trn");
     move_to_media(&place, "3.trn");
@@ -350,13 +386,8 @@ fn a_newer_log_backup_that_cannot_be_read_is_named_and_keeps_a_copy_from_being_p
     ] {
         std::fs::write(&cut, left).expect("damaged");
         for how in ["--once", "--once", "--promote"] {
-            let round = ship(&place, &[how]);
-            assert_eq!(round.code, Some(1), "{what}, {how}: {}", round.out);
-            assert!(
-                round.err.contains(number) && round.err.contains("2.trn"),
-                "{what}, {how}: {}",
-                round.err
-            );
+            println!("{what}");
+            refused(&place, how, &[number, "2.trn"]);
         }
     }
     std::fs::write(&cut, &whole).expect("whole");
@@ -377,11 +408,7 @@ fn a_log_backup_that_lacks_a_stripe_keeps_a_copy_from_being_promoted() {
     succeed(&place, striped);
     std::fs::rename(place.path("media/2b.trn"), place.path("2b.trn")).expect("moved");
     for how in ["--once", "--once", "--promote"] {
-        let round = ship(&place, &[how]);
-        assert_eq!(round.code, Some(1), "{how}: {}", round.out);
-        for said in ["50313", "2a.trn", "only 1 of the 2"] {
-            assert!(round.err.contains(said), "{how}: {}", round.err);
-        }
+        refused(&place, how, &["50313", "2a.trn", "only 1 of the 2"]);
     }
     move_to_media(&place, "2b.trn");
     let promotion = ship(&place, &["--promote"]);
@@ -408,11 +435,7 @@ fn a_copy_is_not_promoted_before_a_state_to_which_no_log_backup_leads() {
             "{file}: {}",
             round.err
         );
-        let promotion = ship(&place, &["--promote"]);
-        assert_eq!(promotion.code, Some(1), "{file}: {}", promotion.out);
-        for said in ["50318", file] {
-            assert!(promotion.err.contains(said), "{file}: {}", promotion.err);
-        }
+        refused(&place, "--promote", &["50318", file]);
     }
     back_up_log(&place, "2.trn");
     move_to_media(&place, "2.trn");
@@ -449,4 +472,60 @@ fn a_copy_of_a_sqlite_file_is_promoted_if_nothing_was_committed_since() {
     let promotion = ship_app(&place, &["--promote"]);
     assert_eq!(promotion.code, Some(0), "{}", promotion.err);
     assert_eq!(sqlite_logs::last(&place, "standby/app.db"), 1);
+}
+
+/// A chain whose first log backup is elsewhere, and whose differential comes late, damaged at first: rounds stop where those
+/// do that are killed behind the full backup, or while the differential is applied.
+fn differential_in_part(place: &Place, round: &dyn Fn(&str) -> Run, log: &dyn Fn()) {
+    let database = match place.path("shop.mdf").exists() {
+        true => "Shop",
+        false => "app",
+    };
+    succeed(
+        place,
+        &format!("BACKUP DATABASE {database} TO DISK = 'd:\\diff.bak' WITH DIFFERENTIAL"),
+    );
+    log();
+    for name in ["full.bak", "2.trn"] {
+        move_to_media(place, name);
+    }
+    let run = round("--once");
+    assert!(run.err.contains("50296"), "{}{}", run.out, run.err);
+    move_to_media(place, "diff.bak");
+    let differential = place.path("media/diff.bak");
+    let whole = std::fs::read(&differential).expect("it");
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    std::fs::write(&differential, damaged).expect("damaged");
+    for _ in 0..2 {
+        let run = round("--once");
+        assert_eq!(run.code, Some(1), "{}", run.out);
+        assert!(run.err.contains("diff.bak"), "{}", run.err);
+        assert!(!run.err.contains("50296"), "{}", run.err);
+        assert!(!run.err.contains("50006"), "{}", run.err);
+    }
+    std::fs::write(&differential, whole).expect("whole");
+    let run = round("--promote");
+    assert_eq!(run.code, Some(0), "{}", run.err);
+}
+
+#[test]
+fn a_copy_to_which_a_differential_was_applied_in_part_is_begun_again() {
+    let place = Place::new();
+    chain(&place, 1);
+    let log = || {
+        insert(&place, 2);
+        back_up_log(&place, "2.trn");
+    };
+    differential_in_part(&place, &|how| ship(&place, &[how]), &log);
+    assert_eq!(promoted(&place), 2);
+
+    let place = registered();
+    let application = sqlite_logs::chain(&place, 1);
+    let log = || {
+        sqlite_logs::step(&application, 2);
+        succeed(&place, "BACKUP LOG app TO DISK = 'd:\\2.trn'");
+    };
+    differential_in_part(&place, &|how| ship_app(&place, &[how]), &log);
+    assert_eq!(sqlite_logs::last(&place, "standby/app.db"), 2);
 }

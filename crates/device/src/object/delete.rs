@@ -2,14 +2,14 @@
 //!
 //! Between the listing that tells of an object and its deletion, a backup can have put another one there: with FORMAT, under a
 //! name that comes again. So an object of a listing is deleted on the condition that it is still the same one. A store that
-//! does not know such a condition on deletions is asked what is there just before.
+//! does not know such a condition on deletions is asked what is there just before each of them.
 
 use std::io;
 use std::thread;
 use std::time::Duration;
 
 use http::header::{ETAG, IF_MATCH};
-use http::{HeaderName, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderName, Method, Request, StatusCode};
 use object_store::ObjectStoreExt as _;
 use object_store::client::HttpRequestBody;
 
@@ -40,8 +40,8 @@ pub enum Removed {
 
 /// What is under a name.
 enum Standing {
-    /// An object with this tag.
-    There(String),
+    /// An object, and what its headers say.
+    There(HeaderMap),
     Removed(Removed),
 }
 
@@ -95,21 +95,34 @@ impl ObjectAddress {
                 Standing::There(_) => Err(another()),
                 Standing::Removed(removed) => Ok(removed),
             },
-            StatusCode::NOT_IMPLEMENTED if condition.0 == IF_MATCH => match self.standing()? {
-                Standing::There(found) if found == condition.1 => self.delete_now(),
-                Standing::There(_) => Err(another()),
-                Standing::Removed(removed) => Ok(removed),
-            },
+            StatusCode::NOT_IMPLEMENTED if condition.0 == IF_MATCH => {
+                self.delete_compared(&condition.1)
+            }
             status => Err(failure::refused(status, &answer.text)),
         }
     }
 
-    /// Deletes what is there.
-    fn delete_now(&self) -> io::Result<Removed> {
-        let answer = Self::repeated(|| self.delete_if(None))?;
-        match answer.status {
-            status if is_deleted(status) => Ok(removed(&answer)),
-            status => Err(failure::refused(status, &answer.text)),
+    /// Deletes what is there as long as it has this tag. A try whose answer is lost can have deleted it, and a backup can have
+    /// taken the name then: so each one is preceded by a look.
+    fn delete_compared(&self, tag: &str) -> io::Result<Removed> {
+        let mut wait = RETRY_AFTER;
+        let mut retries = RETRIES_MAX;
+        loop {
+            match self.standing()? {
+                Standing::There(found) if text(&found, ETAG.as_str()) == Some(tag) => {}
+                Standing::There(_) => return Err(another()),
+                Standing::Removed(removed) => return Ok(removed),
+            }
+            match self.delete_if(None) {
+                Ok(answer) if is_deleted(answer.status) => return Ok(removed(&answer)),
+                Ok(answer) if !is_passing(answer.status) || retries == 0 => {
+                    return Err(failure::refused(answer.status, &answer.text));
+                }
+                Err(error) if retries == 0 => return Err(error),
+                Ok(_) | Err(_) => thread::sleep(wait),
+            }
+            wait *= 2;
+            retries -= 1;
         }
     }
 
@@ -117,12 +130,9 @@ impl ObjectAddress {
     fn standing(&self) -> io::Result<Standing> {
         let path = format!("/{}", coded_path(&self.url.key));
         let head = Self::repeated(|| ask(self.stores()?, Method::HEAD, &path))?;
-        let tag = head.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
         match head.status {
             StatusCode::NOT_FOUND => Ok(Standing::Removed(removed(&head))),
-            status if status.is_success() => {
-                Ok(Standing::There(tag.unwrap_or_default().to_owned()))
-            }
+            status if status.is_success() => Ok(Standing::There(head.headers)),
             status => Err(failure::refused(status, &head.text)),
         }
     }
@@ -139,19 +149,14 @@ impl ObjectAddress {
 
     /// Google's number of the object; `None` if there is none any more.
     fn generation(&self, tag: &str) -> io::Result<Option<String>> {
-        let path = format!("/{}", coded_path(&self.url.key));
-        let head = Self::repeated(|| ask(self.stores()?, Method::HEAD, &path))?;
-        let value = |name: &str| head.headers.get(name)?.to_str().ok();
-        match head.status {
-            StatusCode::NOT_FOUND => Ok(None),
-            status if !status.is_success() => Err(failure::refused(status, &head.text)),
-            _ if value("etag") != Some(tag) => Err(another()),
-            _ => {
-                let generation = value(GENERATION).map(str::to_owned);
-                let lacking = || io::Error::other("the store does not say which generation it is");
-                generation.map(Some).ok_or_else(lacking)
-            }
-        }
+        let found = match self.standing()? {
+            Standing::There(found) if text(&found, ETAG.as_str()) == Some(tag) => found,
+            Standing::There(_) => return Err(another()),
+            Standing::Removed(_) => return Ok(None),
+        };
+        let lacking = || io::Error::other("the store does not say which generation it is");
+        let generation = text(&found, GENERATION).ok_or_else(lacking)?;
+        Ok(Some(generation.to_owned()))
     }
 
     /// The answer to a request, which is made again while the store is busy or cannot be reached.
@@ -172,6 +177,10 @@ impl ObjectAddress {
 fn is_passing(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS
         || status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
 }
 
 fn is_deleted(status: StatusCode) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! A round restores what is new on the media WITH NORECOVERY: at first a full backup and what follows it, later the log
 //! backups behind the state that was reached. Nothing but the files of the copy says how far it is, so a round that was
-//! killed, or another program that went on, does no harm.
+//! killed, or another program that went on, does no harm. A copy to which a differential was applied in part is begun again.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,7 +11,7 @@ use windlass_base::message::table;
 use windlass_base::{Message, local_of_unix_ms};
 use windlass_crypt::KeyRing;
 
-use super::restore::{Aim, Beyond, NewestRequest, RestoreOptions};
+use super::restore::{Aim, Beyond, NewestRequest, Reached, RestoreOptions, Sequence, Step};
 use super::{DeviceName, device};
 use crate::{Failure, Session, Silent, Sink};
 
@@ -70,12 +70,14 @@ impl Session {
             ..device::Store::default()
         };
         let devices = device::resolve_several(self, &options.media, &tags, &store)?;
-        let reached = self.reached(&options.name, options.target.as_deref())?;
-        if let (None, Some(target)) = (reached, &options.target)
+        let copy = self.reached(&options.name, options.target.as_deref())?;
+        if let (None, Some(target)) = (copy, &options.target)
             && target.exists()
         {
             return Err(table::ship_no_copy(target.display()).into());
         }
+        let sequence = self.sequence(&options.name, options.target.as_deref())?;
+        let reached = copy.filter(|_| sequence != Sequence::Torn);
         let request = NewestRequest {
             of: options.of.as_deref(),
             name: &options.name,
@@ -85,6 +87,9 @@ impl Session {
             keys: &options.keys,
         };
         let plan = self.newest_on(devices, &request)?;
+        if let (None, Some(copy)) = (reached, copy) {
+            refuse_other(&options.name, copy, &plan.steps)?;
+        }
         for note in plan.notes {
             sink.message(note);
         }
@@ -128,6 +133,15 @@ impl Session {
             ..RestoreOptions::default()
         };
         self.restore(&options.name, &recovery, sink).map(|_| ())
+    }
+}
+
+/// A copy is begun again only from backups of its own database.
+fn refuse_other(name: &str, copy: Reached, steps: &[Step]) -> Result<(), Failure> {
+    let is_own = |step: &Step| step.set.family_guid == copy.family;
+    match steps.iter().all(is_own) {
+        true => Ok(()),
+        false => Err(table::other_database(name).into()),
     }
 }
 

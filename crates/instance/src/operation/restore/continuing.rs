@@ -16,6 +16,8 @@ pub struct Reached {
     /// The database and its recovery fork.
     pub family: Guid,
     pub fork: Guid,
+    /// The set that was restored last, if a differential can be based on it.
+    pub set_guid: Guid,
     pub lsn: Lsn,
     /// The end of the log before the LSN, if known.
     pub ending: Option<LogEnd>,
@@ -37,18 +39,25 @@ impl Inventory {
         };
         self.refuse_newer_fork(&reached, wanted)?;
         let mut sets: Vec<ChainSet> = self.held_until(until_ms);
+        let state = Self::state_of(reached);
+        // A round that was killed behind the full backup has its differential still before it.
+        let leads_on = |set: &ChainSet| match set.kind {
+            SetType::Full => false,
+            SetType::Differential => state.is_base_of(set),
+            SetType::Log => true,
+        };
         for (index, set) in sets.iter_mut().enumerate() {
-            if set.kind != SetType::Log || !wanted.contains(&index) {
-                set.obstacle = Some(Obstacle::Media("it is no log backup".to_owned()));
+            if !leads_on(set) || !wanted.contains(&index) {
+                set.obstacle = Some(Obstacle::Media("it leads nowhere from here".to_owned()));
             }
         }
-        sets.push(Self::state_of(reached));
+        sets.push(state.clone());
         let here = sets.len() - 1;
         let chains = Chains::of(&sets);
         let is_newer = |index: &usize| {
             let set = &sets[*index];
             (set.family_guid, set.fork) == (reached.family, reached.fork)
-                && set.kind == SetType::Log
+                && leads_on(set)
                 && set.last_lsn > reached.lsn
         };
         let newer = wanted.iter().copied().filter(is_newer);
@@ -144,6 +153,7 @@ impl Inventory {
         Reached {
             family: set.family_guid,
             fork: set.fork,
+            set_guid: set.set_guid,
             lsn: set.last_lsn,
             ending: set.ending,
             unix_ms: End::of(&self.found[index].set).map_or(0, |end| end.unix_ms),
@@ -170,8 +180,10 @@ impl Inventory {
         let ended = |index: &usize| End::of(&self.found[*index].set).map_or(0, |end| end.unix_ms);
         let newest = own.iter().map(ended).max().unwrap_or(0);
         let others = others.into_iter();
-        let restorable = others.filter(|index| self.chain[*index].obstacle.is_none());
-        restorable
+        // What a killed backup left tells nothing; what cannot be read now was there once.
+        let finished =
+            others.filter(|index| self.chain[*index].obstacle != Some(Obstacle::Incomplete));
+        finished
             .max_by_key(ended)
             .filter(|other| ended(other) > newest.max(reached.unix_ms))
     }
@@ -257,18 +269,10 @@ impl Inventory {
         held.collect()
     }
 
-    /// The waiting restore of a full backup, upon which differentials of that can go too.
-    pub(super) fn waiting(full: Guid, reached: Reached) -> ChainSet {
-        ChainSet {
-            set_guid: full,
-            ..Self::state_of(reached)
-        }
-    }
-
     /// The waiting restore, as a set that needs no other.
     pub(super) fn state_of(reached: Reached) -> ChainSet {
         ChainSet {
-            set_guid: Guid::NIL,
+            set_guid: reached.set_guid,
             original_guid: None,
             family_guid: reached.family,
             fork: reached.fork,

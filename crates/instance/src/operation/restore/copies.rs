@@ -37,10 +37,23 @@ impl Opened {
         Ok(Self::of_media(&MediaSet::open(&devices)?))
     }
 
-    /// Of devices that are not all of their media set: what the one with the most sets shows.
+    /// Of devices that do not make up their media set: every set that one of them shows.
     pub(super) fn of_part(devices: &[Named]) -> Self {
-        let most = devices.iter().max_by_key(|one| one.sets().len());
-        most.map_or_else(Self::default, |most| Self::of_headers(&most.headers))
+        let mut part = Self::default();
+        for own in devices.iter().map(|one| Self::of_headers(&one.headers)) {
+            for (entry, partly) in own.sets {
+                let guid = entry.configuration.set_guid;
+                let is_it = |(known, _): &&mut (SetEntry, _)| known.configuration.set_guid == guid;
+                match part.sets.iter_mut().find(is_it) {
+                    Some((known, _)) if known.is_complete || !entry.is_complete => {}
+                    Some((known, _)) => *known = entry,
+                    None => part.sets.push((entry, partly)),
+                }
+            }
+            part.trouble = part.trouble.or(own.trouble);
+            part.trouble_behind = part.trouble_behind.or(own.trouble_behind);
+        }
+        part
     }
 
     fn of_headers(headers: &Headers) -> Self {

@@ -4,7 +4,7 @@ use windlass_base::at_once::at_once;
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
 use windlass_device::{DeviceAddress, DeviceFolder};
-use windlass_pipeline::{Error as PipelineError, MediaSet};
+use windlass_pipeline::Error as PipelineError;
 
 use crate::Failure;
 use crate::headers::HeaderCache;
@@ -22,16 +22,8 @@ pub(super) struct Unfolded {
     pub(super) notes: Vec<Message>,
     /// A file in a folder that may hold a newer state than all that can be seen.
     pub(super) unseen: Option<FoundOther>,
-    /// Media in the folders of which stripes are lost, or have not got their names yet.
-    pub(super) torn: Vec<Torn>,
-}
-
-/// A medium that lacks stripes: what is left of it shows its sets, and none can be restored.
-pub(super) struct Torn {
-    pub(super) media_set: Guid,
-    /// Its first file.
-    device: String,
-    pub(super) why: String,
+    /// The media sets of which files are in the folders.
+    pub(super) in_folders: Vec<Guid>,
 }
 
 /// Replaces folders by the media in them. Of these, those count that hold backups of the database `of`; if that is not named, of
@@ -62,7 +54,7 @@ pub(super) fn unfolded(
             devices,
             notes,
             unseen: None,
-            torn: Vec::new(),
+            in_folders: Vec::new(),
         });
     };
     let found = scan_only(&folders, |_| true, headers)
@@ -77,8 +69,7 @@ pub(super) fn unfolded(
     let unseen = unseen(&found, wanted);
     let is_wanted = |medium: &&FoundMedia| wanted.is_none_or(|wanted| has(medium, wanted));
     let wanted: Vec<&FoundMedia> = found.media.iter().filter(is_wanted).collect();
-    let torn = wanted.iter().filter(|medium| is_torn(medium));
-    let torn: Vec<Torn> = torn.map(|medium| Torn::of(medium)).collect();
+    let in_folders = wanted.iter().map(|medium| medium.media_set_guid).collect();
     let files = |medium: &FoundMedia| -> Vec<DeviceAddress> {
         let files = medium.files.iter();
         files.map(|file| file.device.clone()).collect()
@@ -89,7 +80,7 @@ pub(super) fn unfolded(
             devices,
             notes,
             unseen,
-            torn,
+            in_folders,
         }),
         true => Err(nothing_in(&first, of, &found)),
     }
@@ -109,41 +100,6 @@ fn nothing_in(folder: &str, of: Option<&str>, found: &Scan) -> Failure {
         false => "; subfolders are not searched",
     };
     table::no_media_in_folder(folder, further).into()
-}
-
-/// Whether stripes of a medium are lost, or have not got their names yet; but not if they are found under temporary ones.
-fn is_torn(medium: &FoundMedia) -> bool {
-    let one_of_each = || -> Vec<DeviceAddress> {
-        let numbers = 1..=medium.family_count;
-        let file = |number| medium.files.iter().find(|file| file.family == number);
-        numbers
-            .filter_map(file)
-            .map(|file| file.device.clone())
-            .collect()
-    };
-    let is_missing = |error: &PipelineError| matches!(error, PipelineError::FamiliesMissing { .. });
-    !medium.is_whole() && MediaSet::open(&one_of_each()).is_err_and(|error| is_missing(&error))
-}
-
-impl Torn {
-    fn of(medium: &FoundMedia) -> Self {
-        let is_there = |number: &u16| medium.files.iter().any(|file| file.family == *number);
-        let there = (1..=medium.family_count).filter(is_there).count();
-        let count = medium.family_count;
-        let first = medium.files.first();
-        Self {
-            media_set: medium.media_set_guid,
-            device: first.map_or_else(String::new, |file| file.device.name.clone()),
-            why: format!(
-                "only {there} of the {count} families of its media set are there, so a backup was killed while it gave \
-                 them their names, or files are missing"
-            ),
-        }
-    }
-
-    pub(super) fn note(&self) -> Message {
-        table::set_left_out(format!("'{}'", self.device), &self.why)
-    }
 }
 
 /// The first file of which nobody can say what it holds. The key of an object can say that it is of another database.

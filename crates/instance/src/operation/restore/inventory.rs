@@ -3,6 +3,7 @@
 //! Everything that chooses among them, such as the newest state, a moment or a way onward, is an `impl` of [`Inventory`] in a
 //! file of its own.
 
+use windlass_base::message::table;
 use windlass_base::{Guid, Message};
 use windlass_catalog::PastBackup;
 use windlass_device::DeviceAddress;
@@ -10,7 +11,6 @@ use windlass_media::SetConfiguration;
 use windlass_pipeline::Error as PipelineError;
 
 use super::copies;
-use super::folder::Torn;
 use crate::Failure;
 use crate::chain::{ChainSet, Obstacle, settle_dates};
 use crate::headers::{HeaderCache, Trouble};
@@ -35,18 +35,19 @@ pub(super) struct Inventory {
     pub(super) damage: Vec<(String, String)>,
     /// Media whose header is all that can be read.
     pub(super) without_sets: Vec<DeviceAddress>,
-    /// Media that lack stripes.
-    torn: Vec<usize>,
+    /// Media of which files are lost or have not got their names, and why: what is left shows their sets, and none can be
+    /// restored.
+    torn: Vec<(usize, String)>,
     /// Files that are not used, and copies of others, which are not needed.
     pub(super) notes: Vec<Message>,
 }
 
 impl Inventory {
-    /// The sets of some devices. Those of `torn` media are known and cannot be restored; if there are no others, what they
-    /// lack is the error.
+    /// The sets of some devices. Of media sets that were found in folders, files can be lost, or a backup was killed while
+    /// they got their names: then their sets are known and cannot be restored. If there are no others, that is the error.
     pub(super) fn of(
         devices: &[DeviceAddress],
-        torn: &[Torn],
+        in_folders: &[Guid],
         headers: &mut HeaderCache,
     ) -> Result<Self, Failure> {
         let mut inventory = Self {
@@ -59,25 +60,26 @@ impl Inventory {
             torn: Vec::new(),
             notes: Vec::new(),
         };
-        let mut lacking = None;
+        let mut first = None;
         for (media_set, group) in copies::grouped(devices, headers)? {
             let (group, copies) = copies::newest(group);
             inventory.notes.extend(copies);
-            let torn = torn.iter().find(|torn| torn.media_set == media_set);
-            let (opened, torn) = match (copies::Opened::of(&group), torn) {
-                (Err(error @ PipelineError::FamiliesMissing { .. }), Some(torn)) => {
-                    lacking.get_or_insert(error);
-                    (copies::Opened::of_part(&group), Some(torn))
+            let opened = copies::Opened::of(&group);
+            let torn = opened.as_ref().err().and_then(torn);
+            let opened = match (opened, &torn) {
+                (Err(error), Some(_)) if in_folders.contains(&media_set) => {
+                    first.get_or_insert(error);
+                    copies::Opened::of_part(&group)
                 }
-                (opened, _) => (opened?, None),
+                (opened, _) => opened?,
             };
             let devices = group.into_iter().map(copies::Named::into_device).collect();
             inventory.add(media_set, opened, devices, torn);
         }
-        if let Some(lacking) = lacking
+        if let Some(error) = first
             && inventory.torn.len() == inventory.devices.len()
         {
-            return Err(lacking.into());
+            return Err(error.into());
         }
         settle_dates(&mut inventory.chain);
         Ok(inventory)
@@ -88,17 +90,21 @@ impl Inventory {
         media_set: Guid,
         opened: copies::Opened,
         devices: Vec<DeviceAddress>,
-        torn: Option<&Torn>,
+        torn: Option<String>,
     ) {
         let media = self.devices.len();
-        self.torn.extend(torn.map(|_| media));
         let damage = opened.trouble.filter(|trouble| !trouble.is_truncation);
         if opened.sets.is_empty() {
             self.without_sets.extend(devices.first().cloned());
         }
         for (entry, partly) in opened.sets {
             let set = entry.configuration;
-            let mut chain = ChainSet::of(&set, entry.is_complete).on(media_set, set.position);
+            let chain = ChainSet::of(&set, entry.is_complete);
+            // The files of a torn medium can be from before and after an overwrite: then its positions give no order.
+            let mut chain = match torn {
+                None => chain.on(media_set, set.position),
+                Some(_) => chain,
+            };
             if let Some(Trouble { device, text, .. }) = &damage
                 && !entry.is_complete
             {
@@ -107,8 +113,8 @@ impl Inventory {
             if let Some(partly) = partly {
                 chain.obstacle = Some(Obstacle::Partly(partly));
             }
-            if let Some(torn) = torn {
-                chain.obstacle = Some(Obstacle::Media(torn.why.clone()));
+            if let Some(why) = &torn {
+                chain.obstacle = Some(Obstacle::Media(why.clone()));
             }
             self.chain.push(chain);
             self.found.push(Found { media, set });
@@ -118,6 +124,15 @@ impl Inventory {
         self.damage
             .extend(behind.map(|trouble| (trouble.device, trouble.text)));
         self.devices.push(devices);
+        self.torn.extend(torn.map(|why| (media, why)));
+    }
+
+    /// The media of which files are lost, as messages.
+    pub(super) fn torn(&self) -> impl Iterator<Item = Message> {
+        self.torn.iter().filter_map(|(media, why)| {
+            let first = self.devices[*media].first()?;
+            Some(table::set_left_out(format!("'{}'", first.name), why))
+        })
     }
 
     /// A set without an end that the history knows as finished has lost it: it is not the rest of a killed backup.
@@ -135,8 +150,25 @@ impl Inventory {
     pub(super) fn damaged(&self) -> impl Iterator<Item = usize> {
         let is_damaged = |index: &usize| {
             let is_barred = matches!(self.chain[*index].obstacle, Some(Obstacle::Media(_)));
-            is_barred && !self.torn.contains(&self.found[*index].media)
+            let is_torn = |(media, _): &(usize, String)| *media == self.found[*index].media;
+            is_barred && !self.torn.iter().any(is_torn)
         };
         (0..self.chain.len()).filter(is_damaged)
+    }
+}
+
+/// Why files of a medium do not fit together, if some are lost or have not got their names.
+fn torn(error: &PipelineError) -> Option<String> {
+    match error {
+        PipelineError::FamiliesMissing {
+            expected, provided, ..
+        } => Some(format!(
+            "only {provided} of the {expected} families of its media set are there, so a backup was killed while it gave \
+             them their names, or files are missing"
+        )),
+        PipelineError::HalfNamed { files, .. } => Some(format!(
+            "a backup was killed while its files got their names: {files}"
+        )),
+        _ => None,
     }
 }

@@ -13,7 +13,7 @@ use windlass_media::{SetType, SourceKind};
 use windlass_source::engine::StopAt;
 
 use super::aim::Aim;
-use super::folder::{Torn, Unfolded, unfolded};
+use super::folder::{Unfolded, unfolded};
 use super::inventory::{Found, Inventory};
 use super::{Sequence, Step};
 use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer, unsurpassed};
@@ -102,17 +102,18 @@ impl Session {
             devices,
             notes,
             unseen,
-            torn,
+            in_folders,
         } = unfolded;
         if let Some(other) = unseen.as_ref().filter(|_| request.aim == Aim::Newest) {
             return Err(table::sets_unseen(&other.device, &other.reason).into());
         }
-        let mut inventory = Inventory::of(&devices, &torn, &mut self.headers)?;
+        let mut inventory = Inventory::of(&devices, &in_folders, &mut self.headers)?;
         self.headers.end_round();
         inventory.notes.splice(0..0, notes);
         if request.aim != Aim::Newest {
             // For the newest state, each of their sets is named, or refuses it.
-            inventory.notes.extend(torn.iter().map(Torn::note));
+            let torn: Vec<Message> = inventory.torn().collect();
+            inventory.notes.extend(torn);
         }
         inventory.note_finished(&self.instance.catalog().past_backups(None)?);
         if let Some(found) = inventory.found.first() {
@@ -161,11 +162,10 @@ impl Session {
 
     /// The state of a restore without recovery, upon which the next one goes.
     fn waiting(&self, request: &NewestRequest<'_>) -> Result<Option<ChainSet>, Failure> {
-        let Sequence::Waits(full) = self.sequence(request.name, request.target)? else {
-            return Ok(None);
-        };
+        let sequence = self.sequence(request.name, request.target)?;
         let reached = self.reached(request.name, request.target)?;
-        Ok(reached.map(|reached| Inventory::waiting(full, reached)))
+        let reached = reached.filter(|_| matches!(sequence, Sequence::Waits(_)));
+        Ok(reached.map(Inventory::state_of))
     }
 }
 

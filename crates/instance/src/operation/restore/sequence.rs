@@ -35,8 +35,11 @@ impl Session {
         let state = sqlite::restoring(&path)?;
         if let Some(state) = state.filter(|state| !state.is_differential) {
             return Ok(match state.progress {
-                RestoreProgress::Ready => Sequence::Waits(state.set_guid),
-                RestoreProgress::Applying | RestoreProgress::Rolling => Sequence::Torn,
+                // A log that was applied in part can be applied again.
+                RestoreProgress::Ready | RestoreProgress::Rolling => {
+                    Sequence::Waits(state.set_guid)
+                }
+                RestoreProgress::Applying => Sequence::Torn,
             });
         }
         let pending = engine::pending(&log)?;
@@ -60,6 +63,10 @@ impl Session {
             return Ok(Some(Reached {
                 family: state.family_guid,
                 fork: state.family_guid,
+                set_guid: match state.is_differential {
+                    true => Guid::NIL,
+                    false => state.set_guid,
+                },
                 lsn: state.reached_lsn(),
                 ending: (state.wal_position.parse().ok()).and_then(LogEnd::of_position),
                 unix_ms: state.reached_ms(),
@@ -71,6 +78,7 @@ impl Session {
             Reached {
                 family,
                 fork,
+                set_guid: pending.set_guid,
                 lsn: pending.reached_lsn(),
                 ending: pending.reached_checksum().map(LogEnd::Block),
                 unix_ms: pending.reached_ms(),
