@@ -174,10 +174,17 @@ fn one_log_backup_with_the_clock_ahead_keeps_no_one_from_restoring_what_is_behin
     let run = place.run(&ship);
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.out.starts_with("5 backup set(s)"), "{}", run.out);
-    // As long as it is the last one, nobody can tell whether it is the newest; its LSNs can be told.
+    // As long as it is the last one, nobody can tell whether it is newer than what it does not continue; its LSNs can be told.
     held("3.trn").and(held("4.trn")).expect("moved");
     let run = restore(&["--latest"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    succeed(
+        &place,
+        "BACKUP DATABASE Shop TO DISK = 'D:\\media\\other.bak' WITH COPY_ONLY",
+    );
+    let run = restore(&["--latest"]);
     assert!(run.err.contains("50066"), "{}{}", run.out, run.err);
+    std::fs::remove_file(place.path("media/other.bak")).expect("a file");
     let lsn = set_of(&place, "media/1.trn").last_lsn;
     let run = restore(&["--at", &format!("lsn:{lsn}")]);
     assert_eq!(run.code, Some(0), "{}", run.err);
@@ -193,6 +200,41 @@ fn one_log_backup_with_the_clock_ahead_keeps_no_one_from_restoring_what_is_behin
     assert_eq!(["2.trn", "3.trn", "4.trn"].map(kept), [true, true, false]);
     let run = restore(&["--latest"]);
     assert_eq!(run.code, Some(0), "{}", run.err);
+}
+
+/// What continues it shows that it is the older, with no earlier backup beside it.
+#[test]
+fn a_full_backup_with_the_clock_ahead_keeps_no_one_from_restoring_what_is_based_on_it() {
+    for with_differential in [false, true] {
+        let place = Place::new();
+        chain(&place, 2);
+        let folder = place.path("media");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        if with_differential {
+            insert(&place, 3);
+            let differential = "BACKUP DATABASE Shop TO DISK = 'd:\\d.bak' WITH DIFFERENTIAL";
+            succeed(&place, differential);
+            std::fs::rename(place.path("d.bak"), folder.join("d.bak")).expect("moved");
+        }
+        for file in ["full.bak", "1.trn", "2.trn"] {
+            std::fs::rename(place.path(file), folder.join(file)).expect("moved");
+        }
+        redate(&place, "media/full.bak", 5);
+        let restore = ["restore", "media", "--to", "x.db"];
+        let run = place.run(&restore);
+        assert_eq!(run.code, Some(0), "{with_differential}: {}", run.err);
+        let ship = ["ship", "media", "--to", "standby.db", "--once"];
+        let run = place.run(&ship);
+        assert_eq!(run.code, Some(0), "{with_differential}: {}", run.err);
+        // Another full backup may be older or newer than it.
+        let full = "BACKUP DATABASE Shop TO DISK = 'd:\\media\\full2.bak'";
+        succeed(&place, full);
+        for file in ["1.trn", "2.trn", "d.bak"] {
+            let _absent = std::fs::remove_file(folder.join(file));
+        }
+        let run = place.run(&restore);
+        assert!(run.err.contains("50066"), "{}{}", run.out, run.err);
+    }
 }
 
 /// Commits and two backups of one second, with a restore to before the commits in between.

@@ -65,14 +65,22 @@ fn continued(sets: &[ChainSet], among: &[usize]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for next in order {
         let set = &sets[next];
-        let before = match (set.kind, set.base) {
-            (SetType::Log, _) => ends.get(&(set.family_guid, set.fork, set.first_lsn)),
-            (SetType::Differential, Some(base)) => bases.get(&base),
-            _ => None,
+        let of_base = |base| bases.get(base).into_iter().flatten();
+        let (at_first, based) = match set.kind {
+            SetType::Log => {
+                let end = (set.family_guid, set.fork, set.first_lsn);
+                let last_full = set.last_full.as_ref().map(|(last, _)| last);
+                (ends.get(&end), last_full)
+            }
+            SetType::Differential => (None, set.base.as_ref()),
+            SetType::Full => (None, None),
         };
-        let before = before.into_iter().flatten().copied();
-        let is_before =
-            |before: &usize| is_continued(&sets[*before], set) || sets[*before].is_base_of(set);
+        let before = at_first.into_iter().flatten();
+        let before = before.chain(based.into_iter().flat_map(of_base)).copied();
+        let is_before = |before: &usize| {
+            let before = &sets[*before];
+            is_continued(before, set) || before.is_base_of(set) || before.is_known_to(set)
+        };
         found.extend(before.filter(is_before).map(|before| (before, next)));
     }
     found
@@ -110,6 +118,13 @@ impl Earlier {
         earliest
             .zip(next.times)
             .is_some_and(|(at, times)| at <= times.started)
+    }
+}
+
+impl ChainSet {
+    /// Whether a log backup knows this full backup as the last one that was made before it.
+    fn is_known_to(&self, log: &Self) -> bool {
+        (log.last_full).is_some_and(|(last, _)| last == self.set_guid)
     }
 }
 

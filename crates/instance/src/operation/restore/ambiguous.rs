@@ -7,14 +7,16 @@ use windlass_catalog::provenance::databases;
 
 use super::inventory::Inventory;
 use crate::Failure;
-use crate::chain::rivals;
+use crate::chain::{rivals, unsurpassed};
 use crate::provenance::of_set;
 use crate::retention::Now;
 
 impl Inventory {
-    /// The newest by its date is not the newest state if its clock was wrong.
+    /// The newest by its date is not the newest state if its clock was wrong. What others continue is older than these, whatever
+    /// its date.
     pub(super) fn refuse_future(&self, meant: &[usize]) -> Result<(), Failure> {
         let now = Now::here().utc;
+        let meant = &unsurpassed(&self.chain, meant);
         let is_future = |index: &&usize| {
             let times = self.chain[**index].times;
             times.is_some_and(|times| times.is_future(now))
