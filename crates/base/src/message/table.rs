@@ -483,7 +483,7 @@ messages! {
     50234, 10, chain_not_begun(database, error), "Warning: the differential backup of '{database}' is complete, but no chain of log backups begins with it: {error}. Make another one.";
     50235, 16, chain_has_ended(database), "There is a full backup of '{database}', but no chain of log backups since then: the database was restored, its recovery model was SIMPLE meanwhile, or another program has changed its data file. Make a full or differential backup; log backups continue that.";
     50250, 10, log_kept(database, folder), "The log of '{database}' is kept from now on, in '{folder}'. Log backups begin with the next full or differential backup: make one. windlass serve follows the database all the time; without it, each log backup takes what can be proven to be all that was committed since the one before.";
-    50251, 10, log_ends_at_gap(database, from, to, reason), "The log of '{database}' was backed up to a gap: commits between {from} and {to} may be missing ({reason}). Log backups continue behind it after a full or differential backup.";
+    50251, 16, log_ends_at_gap(database, from, to, reason), "The log of '{database}' was backed up to a gap: commits between {from} and {to} may be missing ({reason}). The backup set is complete up to there, and counts. Make a full or differential backup, with which log backups go on behind the gap.";
     50252, 16, log_gap_open(database, from, to, reason), "The log of '{database}' has a gap: commits between {from} and {to} may be missing ({reason}). Make a full or differential backup, with which log backups begin again.";
     50253, 16, log_needs_folder(database), "The log of '{database}' cannot be kept: the instance has no folder for it, or the database is not registered. Use --instance DIR and CREATE DATABASE ... FOR ATTACH; or windlass follow FILE --to DIR, and windlass backup --log FILE --follow DIR.";
     50254, 10, log_not_kept(database), "The log of '{database}' is not kept any more, and what of it was not backed up is deleted.";
@@ -543,7 +543,7 @@ messages! {
     50370, 10, lock_extended(device, lock), "'{device}' is {lock} now: newer backups that are locked need it.";
     50371, 16, lock_not_extended(device, error), "'{device}' is needed by newer backups that are locked for longer, and could not be locked as long: {error}. Give the key the right to retain objects, or retain it by hand.";
     50372, 10, not_read_back(device), "'{device}' was written as the store says, and not read back: its key may only write. Verify it where another key is.";
-    50380, 10, log_ends_early(database, ended, reason), "The log of '{database}' was backed up to {ended}, not to the newest commit: {reason}. Back up the log again when the spool has room.";
+    50380, 16, log_ends_early(database, ended, reason), "The log of '{database}' was backed up to {ended}, not to the newest commit: {reason}. The backup set is complete up to there, and counts. Back up the log again when the spool has room.";
 }
 
 // What statements report besides SQL Server's messages.

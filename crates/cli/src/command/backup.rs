@@ -66,7 +66,7 @@ pub(super) fn back_up(
     if session.is_elsewhere() {
         return run_served(session, &print::backup(name, options), sink);
     }
-    session.backup(name, options, sink).map(drop)
+    session.backup(name, options, sink)?.told()
 }
 
 /// The options on the command line, except the recipients, whose files are not read.

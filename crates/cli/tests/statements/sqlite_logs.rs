@@ -250,6 +250,29 @@ fn a_gap_is_named_and_log_backups_go_on_behind_the_next_differential() {
 }
 
 #[test]
+fn a_log_backup_that_ends_at_a_gap_counts_and_is_an_error() {
+    let place = registered();
+    let application = chain(&place, 1);
+    step(&application, 2);
+    succeed(
+        &place,
+        "BACKUP LOG app TO DISK = 'd:\\copy.trn' WITH COPY_ONLY",
+    );
+    lose(&application);
+    let run = sql(&place, "BACKUP LOG app TO DISK = 'd:\\2.trn'");
+    refused(&run, &[4035, 4035, 3014, 50251]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    let to = place.text("plain.db");
+    place.succeed(&["restore", "full.bak", "1.trn", "2.trn", "--to", &to]);
+    assert_eq!(last(&place, "plain.db"), 2);
+    let rows = "SELECT type FROM msdb.dbo.backupset WHERE is_copy_only = 0";
+    assert_eq!(ask(&place, "instance", rows).len(), 3);
+    let run = on(&place, &["backup", "app", "--log", "--to", "3.trn"]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(run.err.contains("50252"), "{}", run.err);
+}
+
+#[test]
 fn a_log_is_kept_only_of_a_database_in_wal_mode_and_until_that_is_ended() {
     let place = registered();
     let full = "ALTER DATABASE app SET RECOVERY FULL";

@@ -184,8 +184,7 @@ impl Runner<'_> {
             let mut outcome = None;
             let (_, report) = self.step(|session, sink| {
                 option::check(&words, BACKUP, StatementKind::BackupDatabase)?;
-                outcome = Some(session.backup(name, wanted, sink)?);
-                Ok(())
+                outcome.insert(session.backup(name, wanted, sink)?).told()
             });
             (outcome, report)
         };

@@ -38,5 +38,5 @@ pub(super) fn execute(
         let operation = options.operation();
         return Err(backup::refused(session, &name, operation, refusal.into()));
     }
-    backup::run(session, &name, &options, sink).map(drop)
+    backup::run(session, &name, &options, sink)?.told()
 }

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_base::message::table;
-use windlass_base::{Guid, Lsn};
+use windlass_base::{Guid, Lsn, Message};
 use windlass_catalog::DatabaseRecord;
 use windlass_codec::{Algorithm, DeflateProvider};
 use windlass_crypt::{Certificate, Recipient};
@@ -66,13 +66,32 @@ pub struct BackupMade {
     pub is_discarded: bool,
     /// Whether it was entered in the history.
     pub is_remembered: bool,
+    /// What a log backup lacks at its end.
+    pub lacks: Option<Message>,
+}
+
+impl BackupOutcome {
+    /// Ends the command or statement that wanted the backup.
+    ///
+    /// # Errors
+    /// The backup is complete, and counts, but is not all that was wanted ([`Failure::is_done`]).
+    pub fn told(&self) -> Result<(), Failure> {
+        match self {
+            Self::Made(made) => match &made.lacks {
+                Some(lacks) => Err(Failure::of_loss(vec![lacks.clone()])),
+                None => Ok(()),
+            },
+            Self::Measured(_) | Self::Rehearsed(_) => Ok(()),
+        }
+    }
 }
 
 impl Session {
     /// Backs up a database.
     ///
     /// # Errors
-    /// The reason, in messages; the last one says that nothing was backed up.
+    /// The reason, in messages; the last one says that nothing was backed up. What a finished one lacks, its outcome says
+    /// ([`BackupOutcome::told`]).
     pub fn backup(
         &mut self,
         database: &str,
@@ -250,6 +269,7 @@ impl BackupOperation<'_> {
             report,
             is_discarded,
             is_remembered,
+            lacks: None,
         }))
     }
 

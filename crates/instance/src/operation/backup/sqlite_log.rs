@@ -2,8 +2,8 @@
 //!
 //! The spool is cut at the newest commit: by the follower, if one runs, or else by one that runs for a moment and proves
 //! that nothing was missed since the last one. If it cannot be established that this is the newest commit, the backup
-//! fails, or says so if the spool has no room until it is backed up. What cannot be proven is a gap, and a log backup ends
-//! before it. The log behind a gap is backed up when a full or differential backup was made there, without which it could
+//! fails; if the spool has no room until it is backed up, what is there is backed up, and the lack is an error. What cannot
+//! be proven is a gap: a log backup ends before it, with an error as well. The log behind a gap is backed up when a full or differential backup was made there, without which it could
 //! not be restored.
 
 use windlass_base::message::table;
@@ -68,13 +68,19 @@ impl BackupOperation<'_> {
         let truncates =
             *choice == LogChoice::Truncate && !self.settled.is_copy_only && !media.is_discarded();
         let snapshot = SqliteLogSnapshot::of(&log, slice, dropped, &of, truncates);
-        let outcome = self.back_up_log(Box::new(snapshot), media, sink)?;
-        if let Some((from_us, to_us, reason)) = ended_by {
-            let (from, to) = (time_text(from_us), time_text(to_us));
-            sink.message(table::log_ends_at_gap(&self.record.name, from, to, reason));
-        } else if let Some(reason) = lack {
-            let ended = time_text(ended_us);
-            sink.message(table::log_ends_early(&self.record.name, ended, reason));
+        let mut outcome = self.back_up_log(Box::new(snapshot), media, sink)?;
+        if let BackupOutcome::Made(made) = &mut outcome {
+            let name = &self.record.name;
+            made.lacks = match (ended_by, lack) {
+                (Some((from_us, to_us, reason)), _) => {
+                    let (from, to) = (time_text(from_us), time_text(to_us));
+                    Some(table::log_ends_at_gap(name, from, to, reason))
+                }
+                (None, Some(reason)) => {
+                    Some(table::log_ends_early(name, time_text(ended_us), reason))
+                }
+                (None, None) => None,
+            };
         }
         Ok(outcome)
     }
