@@ -61,6 +61,11 @@ pub(crate) fn watch(cancel: &Arc<AtomicBool>) {
     }
 }
 
+/// The command writes no objects: the first signal also ends what it asks of a store that does not answer.
+pub(crate) fn ends_reads(cancel: Arc<AtomicBool>) {
+    windlass_device::give_up_when(cancel);
+}
+
 /// Called when nothing runs: the program waits for input.
 pub(crate) fn wait_for_input(waiting: Waiting) {
     STATE

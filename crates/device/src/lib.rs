@@ -41,7 +41,7 @@ pub use object::{
     AZURE_SIGNATURE, Access, ENDS_BYTES, GOOGLE_ACCOUNT, KeyError, ListedObject, LockMode, Locked,
     MANAGED_IDENTITY, ObjectLock, ObjectSettings, ObjectUrl, PARTS_MAX, PIECE_BYTES, PartChecksum,
     Probed, Removed, S3_KEY, SideAddress, SideObject, StoreKind, UnfinishedUpload, UrlError,
-    post_json,
+    give_up_when, post_json,
 };
 
 /// Where a writer starts.

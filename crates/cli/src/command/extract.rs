@@ -22,6 +22,7 @@ pub(crate) fn run(arguments: &ExtractArguments, common: &Common) -> Outcome {
     let Some(mut session) = existing_session(common, &mut console) else {
         return Outcome::Failed;
     };
+    crate::cancel::ends_reads(session.cancel_flag());
     let devices = match session.permit_extraction(&disks(&arguments.files), &arguments.to) {
         Ok(devices) => devices,
         Err(failure) => return ended::<()>(Err(failure), &mut console),

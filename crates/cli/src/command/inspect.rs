@@ -58,6 +58,7 @@ fn run(
     let Some(mut session) = session(common, &mut console) else {
         return Outcome::Failed;
     };
+    crate::cancel::ends_reads(session.cancel_flag());
     let options = MediaOptions {
         devices: disks(media),
         position: position.map(i64::from),

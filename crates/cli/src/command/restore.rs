@@ -30,6 +30,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     let Some(mut session) = session_for(arguments.run.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };
+    crate::cancel::ends_reads(session.cancel_flag());
     let name = name(arguments);
     let mut options = options(arguments);
     match keys::ring(&arguments.keys) {

@@ -19,6 +19,7 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
     let Some(mut session) = session_for(arguments.run.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };
+    crate::cancel::ends_reads(session.cancel_flag());
     let keys = match keys::ring(&arguments.keys) {
         Ok(keys) => keys,
         Err(message) => return refused(message, &mut console),

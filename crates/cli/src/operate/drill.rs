@@ -121,6 +121,7 @@ pub(super) fn run(arguments: &DrillArguments, common: &Common) -> Outcome {
     let Some(mut session) = session_for(arguments.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };
+    crate::cancel::ends_reads(session.cancel_flag());
     let keys = match keys::ring(&arguments.keys) {
         Ok(keys) => keys,
         Err(message) => return refused(message, &mut console),

@@ -50,6 +50,7 @@ pub(super) fn run(arguments: &FleetArguments, common: &Common) -> Outcome {
     let Some(session) = existing_session(common, &mut console) else {
         return Outcome::Failed;
     };
+    crate::cancel::ends_reads(session.cancel_flag());
     let folder = match session.folders(std::slice::from_ref(&arguments.folder)) {
         Ok(mut folders) => folders.remove(0),
         Err(failure) => return ended(Err::<(), _>(failure), &mut console),

@@ -89,6 +89,7 @@ pub(super) fn run(arguments: &ShipArguments, common: &Common) -> Outcome {
     let Some(mut session) = session_for(false, common, &mut console) else {
         return Outcome::Failed;
     };
+    crate::cancel::ends_reads(session.cancel_flag());
     let keys = match keys::ring(&arguments.keys) {
         Ok(keys) => keys,
         Err(message) => return refused(message, &mut console),

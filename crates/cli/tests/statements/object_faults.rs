@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::objects::{backup, place, run, well};
+use crate::objects::{backup, command, place, run, well};
 use crate::s3_server::{Action, Fault, Server};
 use crate::support::{Place, Run};
 
@@ -409,6 +409,40 @@ fn what_the_store_refuses_is_said_in_its_words_and_with_what_to_do() {
         without_key.contains("set AWS_ACCESS_KEY_ID"),
         "{without_key}"
     );
+}
+
+/// A store that stalls is given 80 seconds, and asked again.
+#[test]
+fn one_signal_ends_a_command_that_waits_for_a_store_to_read() {
+    let (place, server) = two_backups();
+    let (url, folder) = (server.url("f/1.bak"), server.url("f/"));
+    let commands: [&[&str]; 4] = [
+        &["verify", &url],
+        &["header", &url],
+        &["restore", &url, "--to", "x.db"],
+        &["restore", &folder, "--to", "x.db"],
+    ];
+    for words in commands {
+        for method in ["GET", "HEAD"] {
+            server.fail(fault(method, "", 99, Action::Hang));
+        }
+        let mut child = command(&place, &server, words);
+        child.stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = child.spawn().expect("it starts");
+        std::thread::sleep(Duration::from_secs(1));
+        let (begun, id) = (Instant::now(), child.id().to_string());
+        let sent = std::process::Command::new("kill")
+            .args(["-TERM", &id])
+            .status();
+        assert!(sent.expect("kill").success());
+        let ended = child.wait_with_output().expect("it ends");
+        assert!(begun.elapsed() < Duration::from_secs(20), "{words:?}");
+        assert_eq!(ended.status.code(), Some(1), "{words:?}");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(said.contains("was asked to end"), "{words:?}: {said}");
+        server.forgive();
+    }
+    assert!(!place.path("x.db").exists());
 }
 
 #[test]

@@ -12,7 +12,7 @@ pub(crate) fn place() -> (Place, Server) {
     (stores::place(), Server::start())
 }
 
-fn command(place: &Place, server: &Server, arguments: &[&str]) -> Command {
+pub(crate) fn command(place: &Place, server: &Server, arguments: &[&str]) -> Command {
     let mut command = place.command(arguments);
     server.key_for(&mut command);
     command

@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore as _};
 
-use super::store::runtime;
+use super::giving_up::waited;
 use super::{Found, ObjectAddress, claim, failure};
 
 /// An object in a listing.
@@ -34,7 +34,7 @@ impl ObjectAddress {
         let stores = self.stores()?;
         let prefix = self.key()?;
         let mut listing = stores.hasty.list(Some(&prefix));
-        runtime()?.block_on(async {
+        waited(async {
             while let Some(found) = listing.next().await {
                 let found = found.map_err(|error| failure::reported(&error))?;
                 if found.location.as_ref().ends_with(claim::SUFFIX) {
@@ -45,7 +45,7 @@ impl ObjectAddress {
                 }
             }
             Ok(())
-        })
+        })?
     }
 
     /// Whether there is any object below a folder.
@@ -74,7 +74,7 @@ impl ObjectAddress {
     pub(crate) fn folders(&self) -> io::Result<Vec<Self>> {
         let stores = self.stores()?;
         let prefix = self.key()?;
-        let listing = runtime()?.block_on(stores.hasty.list_with_delimiter(Some(&prefix)));
+        let listing = waited(stores.hasty.list_with_delimiter(Some(&prefix)))?;
         let listing = listing.map_err(|error| failure::reported(&error))?;
         let folder = |path: &Path| self.at(self.url.with_key(&format!("{path}/")));
         Ok(listing.common_prefixes.iter().map(folder).collect())

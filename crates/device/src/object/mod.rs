@@ -10,6 +10,7 @@ mod claim;
 mod delete;
 mod failure;
 mod folder;
+mod giving_up;
 mod google;
 mod hidden;
 mod listing;
@@ -43,6 +44,7 @@ pub use self::access::{
 };
 pub use self::delete::Removed;
 pub use self::folder::ListedObject;
+pub use self::giving_up::give_up_when;
 pub use self::lock::Locked;
 pub use self::probe::Probed;
 use self::read::HEAD_BYTES;
@@ -186,11 +188,11 @@ impl ObjectAddress {
         }
         let (store, key) = (&self.stores()?.hasty, self.key()?);
         let options = GetOptions::new().with_range(Some(GetRange::Bounded(0..bytes)));
-        let asked = store::runtime()?.block_on(async {
+        let asked = giving_up::waited(async {
             let answer = store.get_opts(&key, options).await?;
             let found = Found::of(&answer, self.url.kind());
             Ok((found, answer.bytes().await?))
-        });
+        })?;
         match asked {
             Ok(opened) => Ok(Some(opened)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -250,7 +252,7 @@ impl Found {
 /// Looks for the object with the given patience.
 fn found(key: &Path, store: &dyn ObjectStore, kind: StoreKind) -> io::Result<Option<Found>> {
     let options = object_store::GetOptions::new().with_head(true);
-    let asked = store::runtime()?.block_on(store.get_opts(key, options));
+    let asked = giving_up::waited(store.get_opts(key, options))?;
     match asked {
         Ok(answer) => Ok(Some(Found::of(&answer, kind))),
         Err(object_store::Error::NotFound { .. }) => Ok(None),

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use object_store::{GetOptions, GetRange};
 use tokio::task::JoinHandle;
 
+use super::giving_up::waited;
 use super::store::runtime;
 use super::{Found, ObjectAddress, failure};
 use crate::DeviceReader;
@@ -85,7 +86,7 @@ impl Piece {
     fn content(&mut self) -> io::Result<Bytes> {
         let content = match &mut self.content {
             Content::Here(content) => return Ok(content.clone()),
-            Content::Coming(request) => runtime()?.block_on(request),
+            Content::Coming(request) => waited(request)?,
         };
         let content = content.map_err(io::Error::other)?;
         let content = content.map_err(|error| changed(failure::reported(&error)))?;
