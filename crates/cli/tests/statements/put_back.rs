@@ -221,6 +221,19 @@ fn of_a_file_that_was_put_back_the_log_tells_which_states_are_of_its_history() {
             assert!(run.err.contains(said), "{said}: {}", run.err);
         }
     }
+    // Nor is there, if the log does not fit.
+    let limited = place.command(&["restore", "media", "--to", "none.db", "--dry-run"]);
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"]);
+    command.arg(limited.get_program()).args(limited.get_args());
+    let environment = limited.get_envs();
+    command.envs(environment.filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(limited.get_current_dir().expect("a folder"));
+    let run = Run::of(&command.output().expect("the program runs"));
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    for said in ["50319", "File too large"] {
+        assert!(run.err.contains(said), "{said}: {}", run.err);
+    }
     let run = without_place(&["expire", "media", "--last", "1", "--delete"]);
     assert!(run.err.contains("50319"), "{}", run.err);
     assert_eq!(newest_of_file(&place, "still"), 21);

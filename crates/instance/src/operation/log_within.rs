@@ -199,7 +199,11 @@ fn of_file(
         is_known: || false,
         cancel,
     };
-    verify_content(&opened.media, opened.position, request, &log, &until)?;
+    let read = verify_content(&opened.media, opened.position, request, &log, &until);
+    if let Some(lack) = log.lack() {
+        return Err(no_place(lack.to_owned()));
+    }
+    read?;
     let position = |(lsn, end): &(Lsn, LogEnd)| match end {
         LogEnd::Position(position) => Some((*lsn, *position)),
         LogEnd::Block(_) => None,

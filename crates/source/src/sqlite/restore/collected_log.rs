@@ -1,6 +1,7 @@
 //! The log of a log backup, collected in a file until all of it has been seen.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use windlass_io::{DirectFile, own};
 use windlass_media::WalPosition;
@@ -73,22 +74,29 @@ impl Drop for CollectedLog {
 
 /// A restore that only collects the log, to see which states it goes on from.
 #[derive(Debug)]
-pub struct LogReading(CollectedLog);
+pub struct LogReading {
+    log: CollectedLog,
+    lack: OnceLock<String>,
+}
 
 impl LogReading {
-    /// For a set with this description, in a new file with the space for its log; `None` if it is none of a log backup.
+    /// For a set with this description, in a new file; `None` if it is none of a log backup.
     ///
     /// # Errors
-    /// Those of the operating system; there is not enough space.
+    /// The file cannot be created.
     pub fn of(description: &[u8], file: &Path) -> Result<Option<Self>, Error> {
         let Some(description) = LogDescription::parse(description) else {
             return Ok(None);
         };
-        let bytes = description.log_bytes;
-        let log = CollectedLog::create(description, file)?;
-        let reserved = log.file.reserve(0, bytes);
-        reserved.map_err(|error| file_error("reserve space for", file, error))?;
-        Ok(Some(Self(log)))
+        Ok(Some(Self {
+            log: CollectedLog::create(description, file)?,
+            lack: OnceLock::new(),
+        }))
+    }
+
+    /// Why the log could not be collected, if it is not the backup that is at fault but this machine: it has no room, say.
+    pub fn lack(&self) -> Option<&str> {
+        self.lack.get().map(String::as_str)
     }
 
     /// Which of some states the collected log goes on from, as a restore of the log finds it.
@@ -96,9 +104,14 @@ impl LogReading {
     /// # Errors
     /// The log is not all of what the set describes, or cannot be read.
     pub fn goes_on_from(&self, states: &[WalPosition]) -> Result<Vec<bool>, Error> {
-        self.0.check()?;
+        self.log.check()?;
         let goes_on = |state| {
-            let found = spool::find_in(&mut self.0.records(), self.0.path(), state, Stop::Latest);
+            let found = spool::find_in(
+                &mut self.log.records(),
+                self.log.path(),
+                state,
+                Stop::Latest,
+            );
             match found {
                 Ok(_) => Ok(true),
                 Err(Error::Spool(SpoolError::NotTied { .. })) => Ok(false),
@@ -111,14 +124,20 @@ impl LogReading {
 
 impl RestoreTarget for LogReading {
     fn write(&self, file_id: u16, offset: u64, bytes: &[u8]) -> Result<(), Error> {
-        self.0.write(file_id, offset, bytes)
+        let written = self.log.write(file_id, offset, bytes);
+        if let Err(error) = &written
+            && !matches!(error, Error::OutOfRange { .. })
+        {
+            self.lack.get_or_init(|| error.to_string());
+        }
+        written
     }
 
     fn finish(self: Box<Self>, _recovery: Recovery) -> Result<(), Error> {
-        self.0.check()
+        self.log.check()
     }
 
     fn abandon(self: Box<Self>) -> Result<(), Error> {
-        self.0.remove()
+        self.log.remove()
     }
 }
