@@ -206,10 +206,12 @@ fn print(shipped: &Shipped, is_json: bool) {
         });
         return result_json(&json.to_string());
     }
-    let reached = shipped.reached.as_deref().unwrap_or("an unknown time");
+    let reached = match (&shipped.reached, shipped.restored) {
+        (Some(reached), _) => format!("; reached {reached}"),
+        (None, 0) => String::new(),
+        (None, _) => "; reached an unknown time".to_owned(),
+    };
     let lag = lag.map_or_else(String::new, |lag| format!(", {lag:.1} s ago"));
     let count = shipped.restored;
-    result_line(&format!(
-        "{count} backup set(s) restored; reached {reached}{lag}"
-    ));
+    result_line(&format!("{count} backup set(s) restored{reached}{lag}"));
 }

@@ -269,11 +269,14 @@ fn an_object_that_was_put_there_meanwhile_is_not_deleted_for_the_one_before() {
 
 #[test]
 fn where_a_store_knows_no_condition_on_deletions_what_is_there_is_compared_before_each() {
-    // The look before which another object is put there.
+    // The look before which another object is put there; before the first one, where the store ignores the condition.
     for replaced_at in [None, Some(0), Some(1)] {
         let (place, server) = two_backups();
         let unknown = Action::Refuse(501, "NotImplemented");
-        server.fail(fault("DELETE", "f/1.bak", 1, unknown));
+        match replaced_at {
+            Some(0) => server.ignore_conditions(),
+            _ => server.fail(fault("DELETE", "f/1.bak", 1, unknown)),
+        }
         if let Some(after) = replaced_at {
             let busy = Action::Refuse(503, "SlowDown");
             server.fail(fault("DELETE", "f/1.bak", after, busy));

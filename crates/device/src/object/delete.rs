@@ -1,8 +1,8 @@
 //! Deletes objects, and only those that are meant.
 //!
 //! Between the listing that tells of an object and its deletion, a backup can have put another one there: with FORMAT, under a
-//! name that comes again. So an object of a listing is deleted on the condition that it is still the same one. A store that
-//! does not know such a condition on deletions is asked what is there just before each of them.
+//! name that comes again. So an object of a listing is deleted on the condition that it is still the same one; and as not every
+//! store keeps to such a condition on deletions, each is asked what is there just before.
 
 use std::io;
 use std::thread;
@@ -77,44 +77,33 @@ impl ObjectAddress {
         }
     }
 
-    fn delete_only(&self, tag: &str) -> io::Result<Removed> {
-        let condition = match self.url.kind() {
-            StoreKind::S3 => (IF_MATCH, tag.to_owned()),
+    /// A look precedes each try: there are stores that do not know the condition, and some that ignore it; and after a try
+    /// whose answer is lost, a backup can have taken the name.
+    pub(super) fn delete_only(&self, tag: &str) -> io::Result<Removed> {
+        let tag = match self.url.kind() {
+            StoreKind::S3 | StoreKind::Google => tag.to_owned(),
             // Its listings have tags without quotation marks.
-            StoreKind::Azure => (IF_MATCH, format!("\"{}\"", tag.trim_matches('"'))),
-            StoreKind::Google => match self.generation(tag)? {
-                Some(generation) => (IF_GENERATION, generation),
-                None => return Ok(Removed::Gone),
-            },
+            StoreKind::Azure => format!("\"{}\"", tag.trim_matches('"')),
         };
-        let answer = Self::repeated(|| self.delete_if(Some(&condition)))?;
-        match answer.status {
-            status if is_deleted(status) => Ok(removed(&answer)),
-            // The first answer to a request that was made again may have been lost.
-            StatusCode::PRECONDITION_FAILED => match self.standing()? {
-                Standing::There(_) => Err(another()),
-                Standing::Removed(removed) => Ok(removed),
-            },
-            StatusCode::NOT_IMPLEMENTED if condition.0 == IF_MATCH => {
-                self.delete_compared(&condition.1)
-            }
-            status => Err(failure::refused(status, &answer.text)),
-        }
-    }
-
-    /// Deletes what is there as long as it has this tag. A try whose answer is lost can have deleted it, and a backup can have
-    /// taken the name then: so each one is preceded by a look.
-    fn delete_compared(&self, tag: &str) -> io::Result<Removed> {
+        let mut takes_condition = true;
         let mut wait = RETRY_AFTER;
         let mut retries = RETRIES_MAX;
         loop {
-            match self.standing()? {
-                Standing::There(found) if text(&found, ETAG.as_str()) == Some(tag) => {}
+            let condition = match self.standing()? {
+                Standing::There(found) if text(&found, ETAG.as_str()) == Some(&*tag) => {
+                    self.condition(&tag, &found)?
+                }
                 Standing::There(_) => return Err(another()),
                 Standing::Removed(removed) => return Ok(removed),
-            }
-            match self.delete_if(None) {
+            };
+            match self.delete_if(Some(&condition).filter(|_| takes_condition)) {
                 Ok(answer) if is_deleted(answer.status) => return Ok(removed(&answer)),
+                Ok(answer) if answer.status == StatusCode::NOT_IMPLEMENTED && takes_condition => {
+                    takes_condition = false;
+                    continue;
+                }
+                // The first answer to a request that was made again may have been lost, so the next look decides.
+                Ok(answer) if answer.status == StatusCode::PRECONDITION_FAILED && retries > 0 => {}
                 Ok(answer) if !is_passing(answer.status) || retries == 0 => {
                     return Err(failure::refused(answer.status, &answer.text));
                 }
@@ -124,6 +113,16 @@ impl ObjectAddress {
             wait *= 2;
             retries -= 1;
         }
+    }
+
+    /// The condition that the object found is still there.
+    fn condition(&self, tag: &str, found: &HeaderMap) -> io::Result<(HeaderName, String)> {
+        if self.url.kind() != StoreKind::Google {
+            return Ok((IF_MATCH, tag.to_owned()));
+        }
+        let lacking = || io::Error::other("the store does not say which generation it is");
+        let generation = text(found, GENERATION).ok_or_else(lacking)?;
+        Ok((IF_GENERATION, generation.to_owned()))
     }
 
     /// What is there now.
@@ -145,18 +144,6 @@ impl ObjectAddress {
         let path = format!("/{}", coded_path(&self.url.key));
         let body = HttpRequestBody::empty();
         runtime()?.block_on(asked(self.stores()?, request, &path, body))
-    }
-
-    /// Google's number of the object; `None` if there is none any more.
-    fn generation(&self, tag: &str) -> io::Result<Option<String>> {
-        let found = match self.standing()? {
-            Standing::There(found) if text(&found, ETAG.as_str()) == Some(tag) => found,
-            Standing::There(_) => return Err(another()),
-            Standing::Removed(_) => return Ok(None),
-        };
-        let lacking = || io::Error::other("the store does not say which generation it is");
-        let generation = text(&found, GENERATION).ok_or_else(lacking)?;
-        Ok(Some(generation.to_owned()))
     }
 
     /// The answer to a request, which is made again while the store is busy or cannot be reached.

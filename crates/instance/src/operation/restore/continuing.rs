@@ -203,7 +203,13 @@ impl Inventory {
             return Err(table::ship_needs_log().into());
         }
         let state = chains.newest_state(|set| guids.contains(&set.set_guid));
-        let state = state.ok_or_else(|| self.refusal(&chains, wanted))?;
+        let Some(state) = state else {
+            let later = Chains::of(&self.chain).newest_state(|set| guids.contains(&set.set_guid));
+            return match later {
+                Some(_) => Ok(self.newest(&[], vec![table::ship_waits_for_delay()])),
+                None => Err(self.refusal(&chains, wanted)),
+            };
+        };
         let end = state.steps.last().map(|last| &sets[*last]);
         if let Some(last) = state.steps.last() {
             self.refuse_newer_fork(&self.reached_by(*last), wanted)?;

@@ -460,13 +460,24 @@ fn the_newest_state_of_any_history_is_the_last_one_or_is_refused() {
 
 #[test]
 #[ignore = "takes minutes"]
-fn the_newest_state_of_many_histories_is_the_last_one_or_is_refused() {
-    for trouble in [
-        Trouble::Forks,
-        Trouble::Clocks,
-        Trouble::Snapshots,
-        Trouble::File,
-    ] {
-        live_all(1000..1400, trouble);
-    }
+fn many_histories_with_forks() {
+    live_all(1000..1400, Trouble::Forks);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn many_histories_with_wrong_clocks() {
+    live_all(1000..1400, Trouble::Clocks);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn many_histories_with_snapshots() {
+    live_all(1000..1400, Trouble::Snapshots);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn many_histories_with_a_file() {
+    live_all(1000..1400, Trouble::File);
 }
