@@ -309,7 +309,8 @@ fn a_spool_without_room_holds_the_log_or_leaves_a_gap() {
         while !is_over() {
             let name = format!("{}.trn", files.len());
             let made = on(&place, &["backup", "app", "--log", "--to", &name]);
-            if made.code == Some(0) {
+            // What is not all that was committed is an error, and counts.
+            if made.code == Some(0) || made.err.contains("50380") {
                 files.push(name);
             }
             assert!(files.len() < 30, "{}", follower(&place));

@@ -525,3 +525,25 @@ fn a_copy_to_which_a_differential_was_applied_in_part_is_begun_again() {
     differential_in_part(&place, &|how| ship_app(&place, &[how]), &log);
     assert_eq!(sqlite_logs::last(&place, "standby/app.db"), 2);
 }
+
+/// What the state of a copy says while a differential is applied to it.
+#[test]
+fn a_copy_of_a_sqlite_file_that_a_killed_round_has_left_in_part_is_begun_again() {
+    let place = registered();
+    let application = sqlite_logs::chain(&place, 1);
+    sqlite_logs::step(&application, 2);
+    let differential = "BACKUP DATABASE app TO DISK = 'd:\\diff.bak' WITH DIFFERENTIAL";
+    succeed(&place, differential);
+    for name in ["full.bak", "1.trn", "diff.bak"] {
+        move_to_media(&place, name);
+    }
+    assert_eq!(ship_app(&place, &["--once"]).code, Some(0));
+    let state = place.path("standby/app.db.windlass-restoring.json");
+    let text = std::fs::read_to_string(&state).expect("its state");
+    let torn = text.replace("\"ready\"", "\"applying\"");
+    assert_ne!(torn, text);
+    std::fs::write(&state, torn).expect("its state");
+    let round = ship_app(&place, &["--promote"]);
+    assert_eq!(round.code, Some(0), "{}", round.err);
+    assert_eq!(sqlite_logs::last(&place, "standby/app.db"), 2);
+}

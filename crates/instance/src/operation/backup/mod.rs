@@ -9,6 +9,7 @@ mod made;
 mod media;
 mod offline;
 mod options;
+mod outcome;
 mod protection;
 mod rehearse;
 mod repack;
@@ -16,18 +17,17 @@ mod space;
 mod sqlite_log;
 mod writers;
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_base::message::table;
-use windlass_base::{Guid, Lsn, Message};
+use windlass_base::{Guid, Lsn};
 use windlass_catalog::DatabaseRecord;
 use windlass_codec::{Algorithm, DeflateProvider};
 use windlass_crypt::{Certificate, Recipient};
 use windlass_engine::{BackupMode, PhaseReport};
 use windlass_pipeline::{
     BackupKind, BackupReport, BackupRequest, Encryption, Integrity, MediaRequest, Probe,
-    ProbeReport, ProbeRequest,
+    ProbeRequest,
 };
 use windlass_source::sqlite::SpooledLog;
 use windlass_source::{Content, Depth, Opened, Snapshot, SourceDatabase};
@@ -35,56 +35,15 @@ use windlass_source::{Content, Depth, Opened, Snapshot, SourceDatabase};
 use crate::event_log::Entry;
 use crate::operation::observer::Watch;
 use crate::operation::{device, history, integrity, signing, timing, trace};
-use crate::{Completed, Failure, Instance, Rehearsal, Session, Sink};
+use crate::{Completed, Failure, Instance, Session, Sink};
 pub use base::MissingBase;
 pub(super) use emptied::earlier;
 use media::Subject;
 pub use options::{BackupOptions, CompressionChoice, LogChoice};
 use options::{Settled, settle};
+pub use outcome::{BackupMade, BackupOutcome};
 pub(crate) use protection::recipients_of;
 pub use writers::CopyChoice;
-
-/// The result of a backup.
-#[derive(Debug, Clone)]
-pub enum BackupOutcome {
-    /// A backup was made.
-    Made(Box<BackupMade>),
-    /// The database was measured; nothing was written.
-    Measured(Box<ProbeReport>),
-    /// A dry run: the report of what would be done.
-    Rehearsed(Box<Rehearsal>),
-}
-
-#[derive(Debug, Clone)]
-pub struct BackupMade {
-    pub report: BackupReport,
-    /// The devices of the first copy, with the names used in the history.
-    pub devices: Vec<String>,
-    /// The files of all copies.
-    pub files: Vec<PathBuf>,
-    /// Whether everything went to NUL.
-    pub is_discarded: bool,
-    /// Whether it was entered in the history.
-    pub is_remembered: bool,
-    /// What a log backup lacks at its end.
-    pub lacks: Option<Message>,
-}
-
-impl BackupOutcome {
-    /// Ends the command or statement that wanted the backup.
-    ///
-    /// # Errors
-    /// The backup is complete, and counts, but is not all that was wanted ([`Failure::is_done`]).
-    pub fn told(&self) -> Result<(), Failure> {
-        match self {
-            Self::Made(made) => match &made.lacks {
-                Some(lacks) => Err(Failure::of_loss(vec![lacks.clone()])),
-                None => Ok(()),
-            },
-            Self::Measured(_) | Self::Rehearsed(_) => Ok(()),
-        }
-    }
-}
 
 impl Session {
     /// Backs up a database.

@@ -32,15 +32,13 @@ impl Session {
         let Some((path, log)) = self.waiting_at(name, target)? else {
             return Ok(Sequence::None);
         };
-        let state = sqlite::restoring(&path)?;
-        if let Some(state) = state.filter(|state| !state.is_differential) {
-            return Ok(match state.progress {
-                // A log that was applied in part can be applied again.
-                RestoreProgress::Ready | RestoreProgress::Rolling => {
-                    Sequence::Waits(state.set_guid)
-                }
-                RestoreProgress::Applying => Sequence::Torn,
-            });
+        match sqlite::restoring(&path)? {
+            Some(state) if state.progress == RestoreProgress::Applying => {
+                return Ok(Sequence::Torn);
+            }
+            // A log that was applied in part can be applied again.
+            Some(state) if !state.is_differential => return Ok(Sequence::Waits(state.set_guid)),
+            Some(_) | None => {}
         }
         let pending = engine::pending(&log)?;
         Ok(match pending {
