@@ -521,8 +521,8 @@ messages! {
     50318, 16, ship_promotes_older(reached, set), "The copy was not recovered: it ends at LSN {reached}, and {set} has a later state, to which no log backup at hand leads. What was committed between would be lost. Bring the log backups behind the copy, or restore {set} instead. (windlass restore --to FILE recovers the copy as it is.)";
     50319, 16, no_place_for_log(device, folder, reason), "The log on '{device}' must be read to see which states it continues, and '{folder}' has no place for it: {reason}. Make room there, or name another folder in the environment variable TMPDIR.";
     50320, 10, log_names_changes(database, kilobytes), "The log of '{database}' names what has changed since the full backup: {kilobytes} KB are read.";
-    50322, 10, ship_waits_for_delay(), "No full backup is as old as --delay yet: the copy is begun with the first that is.";
     50321, 10, time_comes_twice(time, first, second), "'{time}' comes twice, because clocks are set back. The first is taken: {first}. For the second, write '{second}'.";
+    50322, 10, ship_waits_for_delay(), "No full backup is as old as --delay yet: the copy is begun with the first that is.";
     50330, 16, sql_server_full_only(database), "Database '{database}' is one of SQL Server, and offline: nothing changes it here, so that there is nothing to make a differential or log backup of. Make a full backup.";
     50331, 16, sql_server_option_refused(option, database), "{option} has no meaning for '{database}', whose files are SQL Server's.";
     50332, 16, sql_server_files_are_final(database), "This backup of '{database}' has the files of an offline database as they were: no other backup can be restored over it. Omit NORECOVERY, STANDBY and STOPAT.";
