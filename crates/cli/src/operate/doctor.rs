@@ -105,7 +105,7 @@ fn probe(folder: &DeviceFolder, findings: &mut Findings) {
     let (state, detail) = match folder.probe() {
         Err(error) => (State::Error, error.to_string()),
         Ok(None) => (State::Error, "this is no URL of a store".to_owned()),
-        Ok(Some(found)) if !found.keeps_object || !found.keeps_object_of_parts => (
+        Ok(Some(found)) if !found.keeps_object => (
             State::Error,
             "it ignores the condition not to overwrite: of two backups to one name at the same time, one is lost; back up \
              to folders (a URL that ends in a slash), or to names with <GUID>"
@@ -115,6 +115,13 @@ fn probe(folder: &DeviceFolder, findings: &mut Findings) {
             State::Warning,
             "it writes, lists, and keeps what is not to be overwritten; the key may not delete: the trial object stays, and so \
              do stripes of a backup that fails at its end"
+                .to_owned(),
+        ),
+        Ok(Some(found)) if !found.keeps_what_is_another => (
+            State::Warning,
+            "it ignores the condition to delete only the object that is meant: a backup that takes the name of an older one \
+             (FORMAT) in the very moment in which `expire` deletes that one would be deleted; do not let the two run at the \
+             same time, or back up to names that do not come again"
                 .to_owned(),
         ),
         Ok(Some(_)) => (

@@ -296,6 +296,16 @@ fn where_a_store_knows_no_condition_on_deletions_what_is_there_is_compared_befor
 }
 
 #[test]
+fn what_a_store_lists_without_quotation_marks_is_restored_and_deleted() {
+    let (place, server) = two_backups();
+    server.list_bare_tags();
+    let run = expire(&place, &server);
+    assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
+    assert!(server.content("f/1.bak").is_none());
+    restores(&place, &server, &server.url("f/"));
+}
+
+#[test]
 fn a_deletion_whose_answer_was_lost_is_no_failure() {
     let (place, server) = two_backups();
     server.fail(fault("DELETE", "f/1.bak", 1, Action::LoseAnswer));

@@ -547,6 +547,12 @@ fn a_store_is_tried_before_a_backup_relies_on_it() {
         good.out
     );
     assert!(server.keys().is_empty() && server.unfinished_uploads() == 0);
+    server.delete_whatever();
+    let hasty = run(&place, &server, &doctor);
+    assert_eq!(hasty.code, Some(0), "{}", hasty.out);
+    let warned = "ignores the condition to delete only the object that is meant";
+    assert!(hasty.out.contains(warned), "{}", hasty.out);
+    assert!(server.keys().is_empty(), "{:?}", server.keys());
     server.ignore_conditions();
     let careless = run(&place, &server, &doctor);
     assert_eq!(careless.code, Some(1), "{}", careless.out);

@@ -80,6 +80,19 @@ struct Upload {
     parts: BTreeMap<u32, Vec<u8>>,
 }
 
+/// What the store does unlike others.
+#[derive(Clone, Copy, PartialEq)]
+enum Quirk {
+    /// Takes locks, and says nothing of them.
+    ForgetsLocks,
+    /// Overwrites and deletes whatever the condition says.
+    IgnoresConditions,
+    /// Only deletes.
+    DeletesWhatever,
+    /// Listings have tags without quotation marks.
+    ListsBareTags,
+}
+
 #[derive(Default)]
 struct State {
     objects: HashMap<String, Object>,
@@ -90,12 +103,9 @@ struct State {
     /// Headers and targets of all requests, in which no secret may be.
     seen: String,
     made: u64,
-    /// Takes locks, and says nothing of them.
-    forgets_locks: bool,
     /// Speaks Google's protocol.
     is_google: bool,
-    /// Overwrites whatever the condition says.
-    ignores_conditions: bool,
+    quirks: Vec<Quirk>,
     /// How long each request takes, how many are served now, and how many at most were.
     latency: Duration,
     served: usize,
@@ -217,7 +227,17 @@ impl Server {
 
     /// Overwrites from now on, whatever the condition says.
     pub(crate) fn ignore_conditions(&self) {
-        self.state().ignores_conditions = true;
+        self.state().quirks.push(Quirk::IgnoresConditions);
+    }
+
+    /// Deletes from now on, whatever the condition says.
+    pub(crate) fn delete_whatever(&self) {
+        self.state().quirks.push(Quirk::DeletesWhatever);
+    }
+
+    /// Lists tags without quotation marks from now on.
+    pub(crate) fn list_bare_tags(&self) {
+        self.state().quirks.push(Quirk::ListsBareTags);
     }
 
     /// Lets each request take some time from now on.
@@ -265,7 +285,7 @@ impl Server {
 
     /// Takes locks from now on, and keeps none.
     pub(crate) fn forget_locks(&self) {
-        self.state().forgets_locks = true;
+        self.state().quirks.push(Quirk::ForgetsLocks);
     }
 
     pub(crate) fn unlock(&self, key: &str) {
@@ -466,7 +486,7 @@ impl State {
             .all(|name| authorization.contains(name.as_str()));
         let is_checked = has("x-amz-checksum-") || has("x-amz-sdk-checksum-algorithm");
         match lock.is_empty() || are_signed && is_checked {
-            true if self.forgets_locks => Ok(Lock::new()),
+            true if self.has(Quirk::ForgetsLocks) => Ok(Lock::new()),
             true => Ok(lock),
             false => Err(Answer::error(400, "InvalidRequest")),
         }
@@ -562,7 +582,8 @@ impl State {
                     .with("x-goog-generation", self.made.to_string())
             }
             ("DELETE", None) => {
-                if self.objects.contains_key(&request.path) && self.must_not_exist(request) {
+                let is_kept = !self.has(Quirk::DeletesWhatever) && self.must_not_exist(request);
+                if self.objects.contains_key(&request.path) && is_kept {
                     return Answer::error(412, "PreconditionFailed");
                 }
                 self.objects.remove(&request.path);
@@ -572,9 +593,13 @@ impl State {
         }
     }
 
+    fn has(&self, quirk: Quirk) -> bool {
+        self.quirks.contains(&quirk)
+    }
+
     /// Whether a condition forbids that there is this object, or none.
     fn must_not_exist(&self, request: &Request) -> bool {
-        if self.ignores_conditions {
+        if self.has(Quirk::IgnoresConditions) {
             return false;
         }
         if self.is_google {
@@ -612,6 +637,11 @@ impl State {
             }
         }
         entries.retain(|key, _| *key > after);
+        let quotation_mark = if self.has(Quirk::ListsBareTags) {
+            ""
+        } else {
+            "&quot;"
+        };
         let mut text = String::from("<ListBucketResult>");
         for (key, object) in entries.iter().take(KEYS_PER_PAGE) {
             let entry = match object {
@@ -619,7 +649,7 @@ impl State {
                 Some(object) => format!(
                     "<Contents><Key>{key}</Key><LastModified>2026-11-23T03:00:00.000Z</LastModified>\
                      <ETag>{}</ETag><Size>{}</Size></Contents>",
-                    object.tag.replace('"', "&quot;"),
+                    object.tag.replace('"', quotation_mark),
                     object.bytes.len()
                 ),
             };

@@ -80,59 +80,67 @@ impl ObjectAddress {
     /// A look precedes each try: there are stores that do not know the condition, and some that ignore it; and after a try
     /// whose answer is lost, a backup can have taken the name.
     pub(super) fn delete_only(&self, tag: &str) -> io::Result<Removed> {
-        let tag = match self.url.kind() {
-            StoreKind::S3 | StoreKind::Google => tag.to_owned(),
-            // Its listings have tags without quotation marks.
-            StoreKind::Azure => format!("\"{}\"", tag.trim_matches('"')),
-        };
         let mut takes_condition = true;
-        let mut wait = RETRY_AFTER;
-        let mut retries = RETRIES_MAX;
-        loop {
-            let condition = match self.standing()? {
-                Standing::There(found) if text(&found, ETAG.as_str()) == Some(&*tag) => {
-                    self.condition(&tag, &found)?
-                }
-                Standing::There(_) => return Err(another()),
+        repeated(|| {
+            let condition = match self.standing().map_err(Failed::ForGood)? {
+                Standing::There(found) if is_tagged(&found, tag) => self.condition(&found),
+                Standing::There(_) => Err(another()),
                 Standing::Removed(removed) => return Ok(removed),
             };
-            match self.delete_if(Some(&condition).filter(|_| takes_condition)) {
-                Ok(answer) if is_deleted(answer.status) => return Ok(removed(&answer)),
-                Ok(answer) if answer.status == StatusCode::NOT_IMPLEMENTED && takes_condition => {
+            let condition = condition.map_err(Failed::ForGood)?;
+            let condition = Some(&condition).filter(|_| takes_condition);
+            let answer = self.delete_if(condition).map_err(Failed::Passing)?;
+            match answer.status {
+                StatusCode::NOT_IMPLEMENTED if takes_condition => {
                     takes_condition = false;
-                    continue;
+                    Err(Failed::Passing(refused(&answer)))
                 }
-                // The first answer to a request that was made again may have been lost, so the next look decides.
-                Ok(answer) if answer.status == StatusCode::PRECONDITION_FAILED && retries > 0 => {}
-                Ok(answer) if !is_passing(answer.status) || retries == 0 => {
-                    return Err(failure::refused(answer.status, &answer.text));
-                }
-                Err(error) if retries == 0 => return Err(error),
-                Ok(_) | Err(_) => thread::sleep(wait),
+                // The answer to an earlier try may have been lost, so the next look decides.
+                StatusCode::PRECONDITION_FAILED => Err(Failed::Passing(refused(&answer))),
+                _ => settled(answer).and_then(|answer| match is_deleted(answer.status) {
+                    true => Ok(removed(&answer)),
+                    false => Err(Failed::ForGood(refused(&answer))),
+                }),
             }
-            wait *= 2;
-            retries -= 1;
-        }
+        })
+    }
+
+    /// Whether the store keeps an object that is to be deleted on a condition that does not hold; one that refuses such
+    /// conditions keeps it, too.
+    pub(super) fn keeps_what_is_another(&self) -> io::Result<bool> {
+        let condition = match self.url.kind() {
+            StoreKind::Google => (IF_GENERATION, "1".to_owned()),
+            StoreKind::S3 | StoreKind::Azure => (IF_MATCH, "\"windlass\"".to_owned()),
+        };
+        let answer = repeated(|| {
+            let answer = self.delete_if(Some(&condition));
+            settled(answer.map_err(Failed::Passing)?)
+        })?;
+        Ok(!is_deleted(answer.status))
     }
 
     /// The condition that the object found is still there.
-    fn condition(&self, tag: &str, found: &HeaderMap) -> io::Result<(HeaderName, String)> {
-        if self.url.kind() != StoreKind::Google {
-            return Ok((IF_MATCH, tag.to_owned()));
-        }
+    fn condition(&self, found: &HeaderMap) -> io::Result<(HeaderName, String)> {
+        let (condition, header) = match self.url.kind() {
+            StoreKind::Google => (IF_GENERATION, GENERATION),
+            StoreKind::S3 | StoreKind::Azure => (IF_MATCH, ETAG.as_str()),
+        };
         let lacking = || io::Error::other("the store does not say which generation it is");
-        let generation = text(found, GENERATION).ok_or_else(lacking)?;
-        Ok((IF_GENERATION, generation.to_owned()))
+        let value = text(found, header).ok_or_else(lacking)?;
+        Ok((condition, value.to_owned()))
     }
 
     /// What is there now.
     fn standing(&self) -> io::Result<Standing> {
         let path = format!("/{}", coded_path(&self.url.key));
-        let head = Self::repeated(|| ask(self.stores()?, Method::HEAD, &path))?;
+        let head = repeated(|| {
+            let stores = self.stores().map_err(Failed::ForGood)?;
+            settled(ask(stores, Method::HEAD, &path).map_err(Failed::Passing)?)
+        })?;
         match head.status {
             StatusCode::NOT_FOUND => Ok(Standing::Removed(removed(&head))),
             status if status.is_success() => Ok(Standing::There(head.headers)),
-            status => Err(failure::refused(status, &head.text)),
+            _ => Err(refused(&head)),
         }
     }
 
@@ -145,18 +153,35 @@ impl ObjectAddress {
         let body = HttpRequestBody::empty();
         runtime()?.block_on(asked(self.stores()?, request, &path, body))
     }
+}
 
-    /// The answer to a request, which is made again while the store is busy or cannot be reached.
-    fn repeated(request: impl Fn() -> io::Result<Answer>) -> io::Result<Answer> {
-        let mut wait = RETRY_AFTER;
-        for _ in 0..RETRIES_MAX {
-            match request() {
-                Ok(answer) if !is_passing(answer.status) => return Ok(answer),
-                Ok(_) | Err(_) => thread::sleep(wait),
-            }
-            wait *= 2;
+/// Why a request did not do.
+enum Failed {
+    /// The same request can succeed later.
+    Passing(io::Error),
+    ForGood(io::Error),
+}
+
+/// What a request gives, which is made again while it can succeed later.
+fn repeated<T>(mut request: impl FnMut() -> Result<T, Failed>) -> io::Result<T> {
+    let mut wait = RETRY_AFTER;
+    let mut retries = RETRIES_MAX;
+    loop {
+        match request() {
+            Ok(done) => return Ok(done),
+            Err(Failed::Passing(_)) if retries > 0 => thread::sleep(wait),
+            Err(Failed::Passing(error) | Failed::ForGood(error)) => return Err(error),
         }
-        request()
+        wait *= 2;
+        retries -= 1;
+    }
+}
+
+/// The answer, unless the store is only busy.
+fn settled(answer: Answer) -> Result<Answer, Failed> {
+    match is_passing(answer.status) {
+        true => Err(Failed::Passing(refused(&answer))),
+        false => Ok(answer),
     }
 }
 
@@ -168,6 +193,16 @@ fn is_passing(status: StatusCode) -> bool {
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
+}
+
+/// Whether it is the object with this tag. Listings and headers of one store do not always agree on its quotation marks.
+fn is_tagged(found: &HeaderMap, tag: &str) -> bool {
+    let bare = |tag: &str| tag.trim_matches('"').to_owned();
+    text(found, ETAG.as_str()).map(bare) == Some(bare(tag))
+}
+
+fn refused(answer: &Answer) -> io::Error {
+    failure::refused(answer.status, &answer.text)
 }
 
 fn is_deleted(status: StatusCode) -> bool {

@@ -63,7 +63,7 @@ impl ObjectAddress {
         Self {
             listed: Some(Found {
                 bytes: found.size,
-                tag: found.e_tag.clone(),
+                tag: found.e_tag.as_deref().map(quoted),
                 write_id: None,
             }),
             ..self.at(self.url.with_key(found.location.as_ref()))
@@ -78,5 +78,13 @@ impl ObjectAddress {
         let listing = listing.map_err(|error| failure::reported(&error))?;
         let folder = |path: &Path| self.at(self.url.with_key(&format!("{path}/")));
         Ok(listing.common_prefixes.iter().map(folder).collect())
+    }
+}
+
+/// A tag as conditions have it: not every listing has the quotation marks.
+fn quoted(tag: &str) -> String {
+    match tag.contains('"') {
+        true => tag.to_owned(),
+        false => format!("\"{tag}\""),
     }
 }

@@ -13,12 +13,12 @@ use super::{ObjectAddress, failure};
 /// What a store did. What it refused altogether is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probed {
-    /// Whether it refused to put an object in the place of another, as it was told to.
+    /// Whether it refused to put an object in the place of another, as it was told to: a request, and an upload in parts.
     pub keeps_object: bool,
-    /// The same for an upload in parts.
-    pub keeps_object_of_parts: bool,
     /// Whether the key may delete.
     pub deletes: bool,
+    /// Whether it refused to delete an object that is not the one meant, as it was told to.
+    pub keeps_what_is_another: bool,
 }
 
 impl ObjectAddress {
@@ -39,13 +39,14 @@ impl ObjectAddress {
             .block_on(put(&*stores.hasty, &path))
             .map_err(reported)?;
         let probed = runtime()?.block_on(overwritten(stores, &path, self.url.kind()));
+        let keeps_what_is_another = object.keeps_what_is_another();
         let deletes = object.delete().is_ok();
-        let (keeps_object, keeps_object_of_parts) = probed.map_err(reported)?;
+        let (of_request, of_parts) = probed.map_err(reported)?;
         self.as_folder().has_any()?;
         Ok(Probed {
-            keeps_object,
-            keeps_object_of_parts,
+            keeps_object: of_request && of_parts,
             deletes,
+            keeps_what_is_another: keeps_what_is_another?,
         })
     }
 }
