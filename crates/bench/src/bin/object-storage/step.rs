@@ -180,7 +180,7 @@ fn restic(program: &Path, step: Step, endpoint: &str) -> anyhow::Result<Option<C
 fn rclone(program: &Path, step: Step, endpoint: &str) -> Option<Command> {
     let remote = format!(
         ":s3,provider=Other,endpoint='{endpoint}',access_key_id={KEY},secret_access_key={SECRET},\
-         chunk_size=10Mi,upload_concurrency=4:{BUCKET}/app.db"
+         no_check_bucket=true,chunk_size=10Mi,upload_concurrency=4:{BUCKET}/app.db"
     );
     let mut command = Command::new(program);
     let [from, to] = match step {
