@@ -523,6 +523,7 @@ messages! {
     50320, 10, log_names_changes(database, kilobytes), "The log of '{database}' names what has changed since the full backup: {kilobytes} KB are read.";
     50321, 10, time_comes_twice(time, first, second), "'{time}' comes twice, because clocks are set back. The first is taken: {first}. For the second, write '{second}'.";
     50322, 10, ship_waits_for_delay(), "No full backup is as old as --delay yet: the copy is begun with the first that is.";
+    50323, 16, ship_waits_for_log(), "No log backup is among these yet, and the full backup of a SQLite file does not say whether its log is kept: the copy is begun when the first log backup is here. If there will be none, set the recovery model FULL (ALTER DATABASE ... SET RECOVERY FULL), or keep a copy by restores: windlass restore ... --to FILE --replace.";
     50330, 16, sql_server_full_only(database), "Database '{database}' is one of SQL Server, and offline: nothing changes it here, so that there is nothing to make a differential or log backup of. Make a full backup.";
     50331, 16, sql_server_option_refused(option, database), "{option} has no meaning for '{database}', whose files are SQL Server's.";
     50332, 16, sql_server_files_are_final(database), "This backup of '{database}' has the files of an offline database as they were: no other backup can be restored over it. Omit NORECOVERY, STANDBY and STOPAT.";

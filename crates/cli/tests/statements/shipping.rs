@@ -129,6 +129,41 @@ fn a_delay_holds_log_backups_back() {
 }
 
 #[test]
+fn of_rounds_at_the_same_time_each_goes_on_or_says_that_a_restore_is_under_way() {
+    let place = Place::new();
+    chain(&place, 4);
+    for file in ["full.bak", "1.trn", "2.trn", "3.trn", "4.trn"] {
+        move_to_media(&place, file);
+    }
+    let rounds: Vec<Run> = std::thread::scope(|scope| {
+        let begun: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| ship(&place, &["--once"])))
+            .collect();
+        begun
+            .into_iter()
+            .map(|round| round.join().expect("a round"))
+            .collect()
+    });
+    for round in &rounds {
+        let is_told = round.code == Some(1) && round.err.contains("Msg 50006,");
+        assert!(round.code == Some(0) || is_told, "{}", round.err);
+    }
+    well(
+        &place,
+        &[
+            "ship",
+            "media",
+            "--of",
+            "Shop",
+            "--to",
+            "standby/shop.db",
+            "--promote",
+        ],
+    );
+    assert_eq!(promoted(&place), 4);
+}
+
+#[test]
 fn a_registered_copy_is_restoring_until_then() {
     let place = Place::new();
     chain(&place, 1);
@@ -299,7 +334,7 @@ fn a_sqlite_file_is_shipped_by_its_log_backups() {
     move_to_media(&place, "full.bak");
     let without_logs = ship_app(&place, &["--once"]);
     assert!(
-        without_logs.err.contains("50297"),
+        without_logs.err.contains("50323"),
         "{}{}",
         without_logs.out,
         without_logs.err

@@ -2,7 +2,7 @@
 //!
 //! A round restores what is new on the media WITH NORECOVERY: at first a full backup and what follows it, later the log
 //! backups behind the state that was reached. Nothing but the files of the copy says how far it is, so a round that was
-//! killed, or another program that went on, does no harm. A copy to which a differential was applied in part is begun again.
+//! killed, or another program that went on, does no harm: a plan that another program has overtaken is made again. A copy to which a differential was applied in part is begun again.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,7 +11,7 @@ use windlass_base::message::table;
 use windlass_base::{Message, local_of_unix_ms};
 use windlass_crypt::KeyRing;
 
-use super::restore::{Aim, Beyond, NewestRequest, Reached, RestoreOptions, Sequence, Step};
+use super::restore::{Aim, Beyond, Newest, NewestRequest, Reached, RestoreOptions, Sequence, Step};
 use super::{DeviceName, device};
 use crate::{Failure, Session, Silent, Sink};
 
@@ -51,6 +51,16 @@ pub struct Shipped {
     pub beyond: Option<Beyond>,
 }
 
+/// How often a round makes a plan, if another program brings the copy on meanwhile.
+const PLANS_MAX: u32 = 4;
+
+/// How far a plan was carried out.
+enum Advanced {
+    ToItsEnd,
+    /// A step failed, and the copy waits elsewhere than before that step: another program has brought it there.
+    Overtaken(Failure),
+}
+
 impl Session {
     /// Brings the copy up to the newest backups that are old enough.
     ///
@@ -64,6 +74,36 @@ impl Session {
             0 => u64::MAX,
             delay_ms => now_ms.saturating_sub(delay_ms),
         };
+        let mut shipped = Shipped::default();
+        let mut plans = PLANS_MAX;
+        loop {
+            let plan = self.plan(options, until_ms, sink)?;
+            shipped.hindrance = plan.hindrance;
+            shipped.beyond = plan.beyond;
+            plans -= 1;
+            match self.advance(plan.steps, options, &mut shipped.restored)? {
+                Advanced::ToItsEnd => break,
+                Advanced::Overtaken(_) if plans > 0 => {}
+                Advanced::Overtaken(failure) => return Err(failure),
+            }
+        }
+        let reached = self.reached(&options.name, options.target.as_deref())?;
+        if let Some(reached) = reached.filter(|reached| reached.unix_ms > 0) {
+            shipped.reached = Some(local_of_unix_ms(reached.unix_ms));
+            shipped.lag = Some(Duration::from_millis(
+                unix_ms().saturating_sub(reached.unix_ms),
+            ));
+        }
+        Ok(shipped)
+    }
+
+    /// What leads from the state of the copy to the newest.
+    fn plan(
+        &mut self,
+        options: &ShipOptions,
+        until_ms: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<Newest, Failure> {
         let tags = self.instance.tags();
         let store = device::Store {
             takes_folders: true,
@@ -86,19 +126,25 @@ impl Session {
             aim: Aim::Onward(reached, until_ms),
             keys: &options.keys,
         };
-        let plan = self.newest_on(devices, &request)?;
+        let mut plan = self.newest_on(devices, &request)?;
         if let (None, Some(copy)) = (reached, copy) {
             refuse_other(&options.name, copy, &plan.steps)?;
         }
-        for note in plan.notes {
+        for note in std::mem::take(&mut plan.notes) {
             sink.message(note);
         }
-        let mut shipped = Shipped {
-            hindrance: plan.hindrance,
-            beyond: plan.beyond,
-            ..Shipped::default()
-        };
-        for step in plan.steps {
+        Ok(plan)
+    }
+
+    /// Does the restores of a plan, and counts them.
+    fn advance(
+        &mut self,
+        steps: Vec<Step>,
+        options: &ShipOptions,
+        restored: &mut usize,
+    ) -> Result<Advanced, Failure> {
+        for step in steps {
+            let before = self.reached(&options.name, options.target.as_deref())?;
             let restore = step.restore(RestoreOptions {
                 target: options.target.clone(),
                 needs_target: true,
@@ -108,17 +154,18 @@ impl Session {
                 ..RestoreOptions::default()
             });
             // The round's own line says what was restored.
-            self.restore(&options.name, &restore, &mut Silent)?;
-            shipped.restored += 1;
+            if let Err(failure) = self.restore(&options.name, &restore, &mut Silent) {
+                let now = self.reached(&options.name, options.target.as_deref())?;
+                let sequence = self.sequence(&options.name, options.target.as_deref())?;
+                let has_moved = now != before && sequence != Sequence::Torn;
+                return match has_moved || is_not_ready(&failure) {
+                    true => Ok(Advanced::Overtaken(failure)),
+                    false => Err(failure),
+                };
+            }
+            *restored += 1;
         }
-        let reached = self.reached(&options.name, options.target.as_deref())?;
-        if let Some(reached) = reached.filter(|reached| reached.unix_ms > 0) {
-            shipped.reached = Some(local_of_unix_ms(reached.unix_ms));
-            shipped.lag = Some(Duration::from_millis(
-                unix_ms().saturating_sub(reached.unix_ms),
-            ));
-        }
-        Ok(shipped)
+        Ok(Advanced::ToItsEnd)
     }
 
     /// Ends shipping: recovers the copy, which then is a database like others.
@@ -134,6 +181,12 @@ impl Session {
         };
         self.restore(&options.name, &recovery, sink).map(|_| ())
     }
+}
+
+/// Whether it says that the copy does not wait for a backup: it did when the plan was made, so another program works on it.
+fn is_not_ready(failure: &Failure) -> bool {
+    let number = table::not_ready_to_rollforward().number;
+    failure.messages.iter().any(|said| said.number == number)
 }
 
 /// A copy is begun again only from backups of its own database.

@@ -2,7 +2,7 @@
 
 use windlass_base::message::table;
 use windlass_base::{Guid, Lsn, Message};
-use windlass_media::{SetType, SourceKind};
+use windlass_media::{SetConfiguration, SetType, SourceKind};
 
 use super::inventory::Inventory;
 use super::moment::End;
@@ -193,15 +193,7 @@ impl Inventory {
         let sets = self.held_until(until_ms);
         let chains = Chains::of(&sets);
         let guids: Vec<Guid> = wanted.iter().map(|index| sets[*index].set_guid).collect();
-        // A full backup of a SQLite file does not say whether log backups will follow.
-        let can_ship = |index: usize| {
-            let set = &self.found[index].set;
-            let is_enough = set.source_kind == SourceKind::Engine || set.set_type == SetType::Log;
-            is_enough && End::of(set).is_some_and(|end| end.has_log)
-        };
-        if !wanted.iter().any(|index| can_ship(*index)) {
-            return Err(table::ship_needs_log().into());
-        }
+        self.refuse_without_log(wanted)?;
         let state = chains.newest_state(|set| guids.contains(&set.set_guid));
         let Some(state) = state else {
             let later = Chains::of(&self.chain).newest_state(|set| guids.contains(&set.set_guid));
@@ -237,6 +229,20 @@ impl Inventory {
             beyond,
             ..self.newest(&state.steps, Vec::new())
         })
+    }
+
+    fn refuse_without_log(&self, wanted: &[usize]) -> Result<(), Failure> {
+        let sets = wanted.iter().map(|index| &self.found[*index].set);
+        let mut with_log = sets.filter(|set| End::of(set).is_some_and(|end| end.has_log));
+        // A full backup of a SQLite file knows where in the log it is, and not whether log backups will follow.
+        let is_enough = |set: &SetConfiguration| {
+            set.source_kind == SourceKind::Engine || set.set_type == SetType::Log
+        };
+        match with_log.clone().any(is_enough) {
+            true => Ok(()),
+            false if with_log.next().is_some() => Err(table::ship_waits_for_log().into()),
+            false => Err(table::ship_needs_log().into()),
+        }
     }
 
     /// The restores that lead to the newest state that ended before or at a time.
