@@ -252,7 +252,7 @@ pub(crate) struct BackupArguments {
 }
 
 /// Reporting of a run.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "What is printed")]
 pub(crate) struct RunArguments {
     /// Report progress every N percent, with SQL Server's messages
@@ -277,11 +277,13 @@ Without --set, the newest state on the media is restored: the newest full backup
 differential based on it, then the log backups that follow. With --at, a state before the moment, then the log
 backups up to the first that reaches it. The command reports which sets it uses, which it skips, and why. The files may
 belong to several media sets; of a folder, all media in it are meant. With --no-recovery, only the newest full backup is
-restored; the next restore to the same target then applies the newest differential based on it.";
+restored; the next restore to the same target then applies the newest differential based on it.
+
+Without media, --latest, --at and --of NAME restore from those that the history of the instance names.";
 
 /// `windlass restore`
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = RESTORE_NOTES)]
 pub(crate) struct RestoreArguments {
     /// Backup files, folders of them or URLs of objects, all stripes in any order; omit to finish a sequence of --no-recovery
@@ -299,7 +301,7 @@ pub(crate) struct RestoreArguments {
     /// Position of the backup set to restore [default: the sets that give the newest state]
     #[arg(long, visible_alias = "file", value_name = "N")]
     pub(crate) set: Option<u16>,
-    /// Database whose backups to use, if the media hold backups of several
+    /// Database whose backups to use, if the media hold backups of several; without media, those of it that the history names
     #[arg(long, value_name = "NAME", conflicts_with = "set")]
     pub(crate) of: Option<String>,
     /// Overwrite the existing file
@@ -337,7 +339,7 @@ pub(crate) struct RestoreArguments {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["no_recovery", "dry_run", "tsql"])]
     pub(crate) follow: Option<PathBuf>,
     /// Restore the newest state that the media lead to, as without it
-    #[arg(long, requires = "media", conflicts_with_all = ["set", "at", "at_commit", "no_recovery"])]
+    #[arg(long, conflicts_with_all = ["set", "at", "at_commit", "no_recovery"])]
     pub(crate) latest: bool,
     /// Restore the state at a moment: '2026-11-24 10:15:00.5', local time unless it has an offset, or lsn:N, after the
     /// commit with this record. From log backups, or with --follow the last captured moment that is not later

@@ -493,7 +493,7 @@ messages! {
     50290, 16, moment_not_reached(moment, reason), "No backups lead to {moment}: {reason}. Nothing was restored.";
     50291, 16, no_media_in_folder(folder, further), "There are no backups in '{folder}'{further}.";
     50292, 16, drill_needs_space(database, needed, most), "'{database}' takes {needed} bytes when it is restored, more than the {most} that the drill may use (--space).";
-    50293, 16, drill_without_backups(database), "No backup of '{database}' that the history knows is still there. Name its backups, or the folder that has them, with --from.";
+    50293, 16, drill_without_backups(database), "No backup of '{database}' that the history knows is still there. Name its backups, or the folder that has them (drill: with --from).";
     50294, 16, drill_answered_no(answer), "The query was answered with '{answer}': the first value of its first row must be neither missing, NULL, 0 nor empty.";
     50295, 16, drill_needs_own_media(database), "'{database}' is on media of SQL Server, whose databases cannot be opened here, so a drill proves nothing. windlass verify reads such media, windlass extract their tables.";
     50296, 16, ship_lacks_log(reached, next), "The log behind LSN {reached} is missing: the next log backup at hand, {next}, begins after it. Bring the backups between, or begin again in another place from a full backup. (windlass restore --to FILE recovers the copy as it is.)";
@@ -524,6 +524,7 @@ messages! {
     50321, 10, time_comes_twice(time, first, second), "'{time}' comes twice, because clocks are set back. The first is taken: {first}. For the second, write '{second}'.";
     50322, 10, ship_waits_for_delay(), "No full backup is as old as --delay yet: the copy is begun with the first that is.";
     50323, 16, ship_waits_for_log(), "No log backup is among these yet, and the full backup of a SQLite file does not say whether its log is kept: the copy is begun when the first log backup is here. If there will be none, set the recovery model FULL (ALTER DATABASE ... SET RECOVERY FULL), or keep a copy by restores: windlass restore ... --to FILE --replace.";
+    50324, 16, newest_backup_gone(database, finished, device), "Nothing was restored: the newest backup of '{database}' in the history, of {finished}, is not on '{device}' any more. Bring it back, name a moment before it (--at), or name the media whose state will do.";
     50330, 16, sql_server_full_only(database), "Database '{database}' is one of SQL Server, and offline: nothing changes it here, so that there is nothing to make a differential or log backup of. Make a full backup.";
     50331, 16, sql_server_option_refused(option, database), "{option} has no meaning for '{database}', whose files are SQL Server's.";
     50332, 16, sql_server_files_are_final(database), "This backup of '{database}' has the files of an offline database as they were: no other backup can be restored over it. Omit NORECOVERY, STANDBY and STOPAT.";

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// Keys for encrypted sets. With any of them, an unencrypted set is refused.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Keys of encrypted sets")]
 pub(crate) struct KeyArguments {
     /// Private key (PKCS#8, PEM or DER) of a certificate the set is encrypted for

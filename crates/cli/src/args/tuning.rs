@@ -6,7 +6,7 @@ use windlass_io::queue::IoMethodChoice;
 use super::{Threads, parse_size};
 
 /// Values that the plan chooses unless they are given.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Speed")]
 pub(crate) struct TuningArguments {
     /// Number of transfers in flight

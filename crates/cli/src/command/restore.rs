@@ -1,5 +1,6 @@
 //! `windlass restore`
 
+mod history;
 mod target;
 
 use windlass_base::Message;
@@ -14,8 +15,8 @@ use windlass_media::{SetType, SourceKind};
 use windlass_pipeline::OnDamage;
 
 use super::{
-    Outcome, absolute, disks, engine_elsewhere, io_method_refused, keys, misused, refused,
-    reported, run_served, session_for,
+    Outcome, absolute, disks, engine_elsewhere, io_method_refused, is_there, keys, misused,
+    refused, reported, run_served, session_for,
 };
 use crate::args::{Common, Point, RestoreArguments};
 use crate::output::{Console, Layout};
@@ -23,52 +24,64 @@ use target::{left_open, name_in_tsql, needs_replace, sequence};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
-    if let Some(outcome) = refusal(arguments) {
+    if let Some(outcome) = refusal(arguments).or_else(|| history::refusal(arguments, common)) {
         return outcome;
     }
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
+    if history::is_meant(arguments) && !is_there(common, &mut console) {
+        return Outcome::Failed;
+    }
     let Some(mut session) = session_for(arguments.run.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };
     crate::cancel::ends_reads(session.cancel_flag());
+    let known = history::with_media(&session, arguments);
+    let Some(arguments) = reported(known, &mut console) else {
+        return Outcome::Failed;
+    };
+    restore(&mut session, &arguments, &mut console)
+}
+
+/// Restores what the arguments name.
+fn restore(session: &mut Session, arguments: &RestoreArguments, console: &mut Console) -> Outcome {
     let name = name(arguments);
     let mut options = options(arguments);
     match keys::ring(&arguments.keys) {
         Ok(keys) => options.keys = keys,
-        Err(message) => return refused(message, &mut console),
+        Err(message) => return refused(message, console),
     }
-    let Some(over) = reported(session.restored_over(&name, &options), &mut console) else {
+    let Some(over) = reported(session.restored_over(&name, &options), console) else {
         return Outcome::Failed;
     };
     let last = followed(arguments, &mut options);
-    let Some(mut steps) = steps(&mut session, arguments, options, &name, &mut console) else {
+    let Some(mut steps) = steps(session, arguments, options, &name, console) else {
         return Outcome::Failed;
     };
     steps.end_with(last);
     let keys = &arguments.keys;
     let has_keys = !keys.key.is_empty() || keys.passphrase_file.is_some();
-    if over.is_some() && !engine_elsewhere(&mut session, &name, has_keys, "windlass restore") {
+    if over.is_some() && !engine_elsewhere(session, &name, has_keys, "windlass restore") {
         return Outcome::Failed;
     }
-    if let Some(message) = needs_replace(&session, arguments, &name, over.is_some()) {
-        return refused(message, &mut console);
+    if let Some(message) = needs_replace(session, arguments, &name, over.is_some()) {
+        return refused(message, console);
     }
     let mut outcome = Outcome::Succeeded;
     let goes_on = steps.continues || {
         // Only a set that is named by its number has not been looked at.
         let is_open = steps.is_unknown;
-        is_open && matches!(sequence(&session, arguments, &name), Ok(Sequence::Waits(_)))
+        is_open && matches!(sequence(session, arguments, &name), Ok(Sequence::Waits(_)))
     };
     let mut is_left = false;
     for (index, step) in steps.restores.iter().enumerate() {
-        match restored(&mut session, arguments, &name, (index, step), &mut console) {
+        match restored(session, arguments, &name, (index, step), console) {
             Restored::Whole { waits } => is_left = waits,
             // The next backup may contain what this one lost.
             Restored::WithLosses => outcome = Outcome::Failed,
             Restored::Not => {
-                advise(arguments, &mut console);
+                advise(arguments, console);
                 if (index > 0 || goes_on) && !arguments.run.dry_run {
-                    left_open(&session, arguments, &name, &mut console);
+                    left_open(session, arguments, &name, console);
                 }
                 return Outcome::Failed;
             }
@@ -76,10 +89,10 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     }
     if arguments.at.is_some() && !arguments.run.dry_run {
         // A log that ends before the moment leaves the database restoring.
-        is_left = is_left && reach(&mut session, arguments, &name, &steps, &mut console);
-        let found = sequence(&session, arguments, &name);
+        is_left = is_left && reach(session, arguments, &name, &steps, console);
+        let found = sequence(session, arguments, &name);
         if is_left || matches!(found, Ok(Sequence::Waits(_) | Sequence::Torn)) {
-            left_open(&session, arguments, &name, &mut console);
+            left_open(session, arguments, &name, console);
             outcome = Outcome::Failed;
         }
     }
@@ -87,7 +100,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         Some(path)
             if arguments.read_only && !arguments.run.dry_run && outcome == Outcome::Succeeded =>
         {
-            make_read_only(path, &mut console)
+            make_read_only(path, console)
         }
         _ => outcome,
     }
@@ -184,11 +197,6 @@ fn refusal(arguments: &RestoreArguments) -> Option<Outcome> {
     if !has_target && arguments.database.is_none() {
         return Some(misused(
             "no target: give --to FILE, or --database NAME of the instance",
-        ));
-    }
-    if arguments.at.is_some() && arguments.media.is_empty() && arguments.follow.is_none() {
-        return Some(misused(
-            "--at needs the backups that lead there, or --follow",
         ));
     }
     if arguments.follow.is_some() && matches!(arguments.at, Some(Point::Lsn(_))) {

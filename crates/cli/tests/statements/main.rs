@@ -24,6 +24,7 @@ mod expiring;
 mod file_safety;
 mod forged;
 mod found_damaged;
+mod from_history;
 mod future;
 mod half_made;
 mod half_named;

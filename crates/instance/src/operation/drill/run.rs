@@ -6,7 +6,6 @@ use std::time::Instant;
 use windlass_base::message::table;
 use windlass_base::{Moment, local_of_unix_ms};
 use windlass_catalog::DrillRecord;
-use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SourceKind};
 use windlass_source::Recovery;
 use windlass_source::engine::{StopAt, describe};
@@ -14,7 +13,7 @@ use windlass_source::engine::{StopAt, describe};
 use super::proof::{Proof, Restored};
 use super::{DrillOptions, DrillOutcome};
 use crate::message_of::os_error;
-use crate::operation::device;
+use crate::operation::device::{self, DeviceName};
 use crate::operation::media::MediaOptions;
 use crate::operation::restore::{Newest, NewestRequest, RestoreOptions, Sequence, Step, ended_ms};
 use crate::scratch::Scratch;
@@ -156,17 +155,18 @@ fn plan(
     name: &str,
     options: &DrillOptions,
 ) -> Result<Newest, Failure> {
-    let devices = match options.media.as_slice() {
-        [] => of_history(session, database)?,
-        media => {
-            let tags = session.instance.tags();
-            let store = device::Store {
-                takes_folders: true,
-                ..device::Store::default()
-            };
-            device::resolve_several(session, media, &tags, &store)?
-        }
+    let known = match options.media.is_empty() {
+        true => session.known_media(database)?.media,
+        false => Vec::new(),
     };
+    let tags = session.instance.tags();
+    let store = device::Store {
+        takes_folders: !options.media.is_empty(),
+        ..device::Store::default()
+    };
+    let known = known.into_iter().map(DeviceName::physical);
+    let media: Vec<DeviceName> = options.media.iter().cloned().chain(known).collect();
+    let devices = device::resolve_several(session, &media, &tags, &store)?;
     let request = NewestRequest {
         of: Some(database),
         name,
@@ -176,38 +176,6 @@ fn plan(
         keys: &options.keys,
     };
     session.newest_on(devices, &request)
-}
-
-/// The media of a database that the history knows and that are still there.
-fn of_history(session: &Session, database: &str) -> Result<Vec<DeviceAddress>, Failure> {
-    let past = session.instance.catalog().past_backups(Some(database))?;
-    let past = past.into_iter().filter(|backup| !backup.is_overwritten);
-    let mut names: Vec<String> = past
-        .flat_map(|backup| backup.media)
-        .map(|medium| medium.device)
-        .collect();
-    names.sort();
-    names.dedup();
-    let mut devices = Vec::new();
-    for name in names {
-        let is_file = Path::new(&name).is_absolute();
-        if !is_file || DeviceAddress::disk(&name).length().is_some() {
-            let named = [device::DeviceName::physical(name)];
-            let addresses = device::addresses(
-                session,
-                &named,
-                &session.instance.tags(),
-                &device::Store::default(),
-            )?;
-            // What cannot be asked for, the restore reports.
-            let is_there = |device: &DeviceAddress| device.has_content().unwrap_or(true);
-            devices.extend(addresses.into_iter().filter(is_there));
-        }
-    }
-    match devices.is_empty() {
-        true => Err(table::drill_without_backups(database).into()),
-        false => Ok(devices),
-    }
 }
 
 fn restore_of(

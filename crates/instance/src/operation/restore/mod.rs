@@ -35,6 +35,7 @@ mod folder;
 #[cfg(test)]
 mod histories;
 mod inventory;
+mod known;
 mod moment;
 mod newest;
 mod options;
@@ -79,6 +80,7 @@ use crate::sessions::InUse;
 use crate::{Completed, Failure, Session, Sink};
 pub use aim::Aim;
 pub use continuing::Reached;
+pub use known::KnownMedia;
 pub(super) use moment::ended_ms;
 pub use newest::{Beyond, Newest, NewestRequest};
 use options::settle;
