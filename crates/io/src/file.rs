@@ -58,14 +58,10 @@ impl DirectFile {
         if access == Access::CreateNew {
             options.create_new(true).mode(0o600);
         }
-        let (ordinary, metadata) =
-            open_regular(path, &mut options, flags).map_err(|error| match access {
-                Access::Own => own::explain(error),
-                _ => error,
-            })?;
-        if access == Access::Own {
-            own::check(&metadata)?;
-        }
+        let (ordinary, metadata) = match access {
+            Access::Own => own::open_checked(path, &mut options)?,
+            _ => open_regular(path, &mut options, flags)?,
+        };
         let direct = open_regular(path, &mut { direct }, flags | OFlags::DIRECT);
         let is_same =
             |other: &Metadata| (other.dev(), other.ino()) == (metadata.dev(), metadata.ino());

@@ -288,10 +288,24 @@ pub fn is_held(path: &Path) -> io::Result<bool> {
 /// # Errors
 /// Also if it is not a regular file, belongs to another user, or has a second hard link.
 pub fn open(path: &Path) -> io::Result<File> {
-    let opened = open_regular(path, OpenOptions::new().read(true), OFlags::NOFOLLOW);
-    let (file, metadata) = opened.map_err(explain)?;
-    check(&metadata)?;
-    Ok(file)
+    Ok(open_checked(path, OpenOptions::new().read(true))?.0)
+}
+
+/// How often a file that is replaced meanwhile is opened again. Some file systems count no links at all.
+const REPLACED_MAX: usize = 100;
+
+/// Opens a file of an earlier run. One that another process replaces before it is checked is opened again.
+pub(crate) fn open_checked(path: &Path, options: &mut OpenOptions) -> io::Result<(File, Metadata)> {
+    let mut open = || open_regular(path, options, OFlags::NOFOLLOW).map_err(explain);
+    let mut opened = open()?;
+    for _ in 0..REPLACED_MAX {
+        if opened.1.nlink() > 0 {
+            break;
+        }
+        opened = open()?;
+    }
+    check(&opened.1)?;
+    Ok(opened)
 }
 
 /// Reads such a file, of at most `bytes_max`.
@@ -332,7 +346,7 @@ pub fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Refuses a file that may have been planted.
-pub(crate) fn check(metadata: &Metadata) -> io::Result<()> {
+fn check(metadata: &Metadata) -> io::Result<()> {
     let user = rustix::process::geteuid().as_raw();
     let reason = if metadata.nlink() != 1 {
         format!(
@@ -353,7 +367,7 @@ pub(crate) fn check(metadata: &Metadata) -> io::Result<()> {
 }
 
 /// Explains the error of `O_NOFOLLOW`.
-pub(crate) fn explain(error: io::Error) -> io::Error {
+fn explain(error: io::Error) -> io::Error {
     if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
         let reason = "it is a symbolic link in the place of a file of Windlass; remove it";
         return io::Error::new(io::ErrorKind::PermissionDenied, reason);

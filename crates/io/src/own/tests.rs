@@ -125,3 +125,24 @@ fn only_the_file_that_is_held_gets_the_name_and_whoever_comes_second_is_told_who
     remove_held(second.as_file(), &target).unwrap();
     assert!(!is_there(&target));
 }
+
+#[test]
+fn a_file_that_is_replaced_while_it_is_opened_is_there() {
+    let (_folder, _, own) = folder();
+    replace(&own, b"state").unwrap();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                create(&beside(&own, ".new")).unwrap();
+                std::fs::rename(beside(&own, ".new"), &own).unwrap();
+            }
+        });
+        let opened = (0..20_000).try_for_each(|_| {
+            open(&own)?;
+            DirectFile::open(&own, Access::Own).map(drop)
+        });
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        opened.unwrap();
+    });
+}
