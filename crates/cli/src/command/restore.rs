@@ -35,11 +35,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     crate::cancel::ends_reads(session.cancel_flag());
-    let known = history::with_media(&session, arguments);
-    let Some(arguments) = reported(known, &mut console) else {
-        return Outcome::Failed;
-    };
-    restore(&mut session, &arguments, &mut console)
+    restore(&mut session, arguments, &mut console)
 }
 
 /// Restores what the arguments name.
@@ -336,7 +332,8 @@ fn steps(
     name: &str,
     console: &mut Console,
 ) -> Option<Steps> {
-    if arguments.set.is_some() || arguments.media.is_empty() {
+    let known = history::of(arguments);
+    if arguments.set.is_some() || arguments.media.is_empty() && known.is_none() {
         return Some(Steps::of(options, true));
     }
     let request = NewestRequest {
@@ -347,7 +344,11 @@ fn steps(
         aim: aim(arguments),
         keys: &options.keys,
     };
-    let newest = reported(session.newest(&options.media, &request), console)?;
+    let newest = match known {
+        Some(database) => session.newest_known(database, &request),
+        None => session.newest(&options.media, &request),
+    };
+    let newest = reported(newest, console)?;
     for note in newest.notes {
         console.message(note);
     }

@@ -1,6 +1,6 @@
 //! `windlass restore` without media: from those that the history of the instance names.
 
-use crate::log_backups::{chain, insert, last};
+use crate::log_backups::{back_up_log, chain, insert, last_of_file};
 use crate::support::{Place, Run, on, succeed};
 
 /// A restore to `copy.db`, from what the history of the instance names.
@@ -18,17 +18,9 @@ fn refused(place: &Place, how: &[&str], said: &str) {
 
 /// What the restored file holds; it is deleted again.
 fn restored(place: &Place) -> serde_json::Value {
-    let (data, log) = (place.text("copy.db"), place.text("copy.db-log"));
-    succeed(
-        place,
-        &format!(
-            "CREATE DATABASE Copy ON (FILENAME = '{data}') LOG ON (FILENAME = '{log}') FOR ATTACH"
-        ),
-    );
-    let found = last(place, "Copy");
-    succeed(place, "EXEC sp_detach_db 'Copy'");
-    for file in [data, log] {
-        std::fs::remove_file(file).expect("a file of the copy");
+    let found = last_of_file(place, "copy.db");
+    for file in ["copy.db", "copy.db-log"] {
+        std::fs::remove_file(place.path(file)).expect("a file of the copy");
     }
     found
 }
@@ -62,6 +54,46 @@ fn an_older_state_is_not_taken_for_the_newest_where_the_newest_backup_is_gone() 
     std::fs::remove_file(place.path("3b.trn")).expect("a stripe");
     let half = restore(&place, &["--of", "Shop"]);
     assert_eq!(half.code, Some(1), "{}{}", half.out, half.err);
+}
+
+#[test]
+fn an_older_backup_under_the_name_of_the_newest_is_not_taken_for_it() {
+    let place = Place::new();
+    chain(&place, 2);
+    let newest = std::fs::read(place.path("2.trn")).expect("the newest");
+    for older in ["1.trn", "full.bak"] {
+        std::fs::copy(place.path(older), place.path("2.trn")).expect("copied over");
+        refused(&place, &["--latest", "--of", "Shop"], "50324");
+        let drill = on(&place, &["drill", "Shop", "--scratch", "."]);
+        assert_eq!(drill.code, Some(1), "{}", drill.out);
+        assert!(drill.err.contains("50324"), "{}", drill.err);
+    }
+    std::fs::write(place.path("2.trn"), newest).expect("put back");
+    let run = restore(&place, &["--latest", "--of", "Shop"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(restored(&place), 2);
+}
+
+/// A media set has at most 64 families; the media of a database are as many as it has backups.
+#[test]
+fn the_history_may_name_more_media_than_a_media_set_has() {
+    let place = Place::new();
+    chain(&place, 0);
+    for number in 1..=65 {
+        if number == 65 {
+            insert(&place, number);
+        }
+        back_up_log(&place, &format!("{number}.trn"));
+    }
+    let run = restore(&place, &["--of", "Shop"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(restored(&place), 65);
+    let logs: Vec<String> = (1..=65).map(|number| format!("{number}.trn")).collect();
+    let mut named: Vec<&str> = logs.iter().map(String::as_str).collect();
+    named.push("full.bak");
+    let run = restore(&place, &named);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(restored(&place), 65);
 }
 
 #[test]

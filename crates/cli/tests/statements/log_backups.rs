@@ -65,6 +65,20 @@ pub(crate) fn last(place: &Place, database: &str) -> Json {
     results[0][0]["n"].clone()
 }
 
+/// The same of a file that was restored without an entry in the instance, which it does not get either.
+pub(crate) fn last_of_file(place: &Place, file: &str) -> Json {
+    let path = place.text(file);
+    succeed(
+        place,
+        &format!(
+            "CREATE DATABASE Seen ON (FILENAME = '{path}') LOG ON (FILENAME = '{path}-log') FOR ATTACH"
+        ),
+    );
+    let found = last(place, "Seen");
+    succeed(place, "EXEC sp_detach_db 'Seen'");
+    found
+}
+
 #[track_caller]
 pub(crate) fn refused(run: &Run, numbers: &[u64]) {
     assert_eq!(run.numbers(), numbers, "{}", run.err);

@@ -15,6 +15,7 @@ use crate::tag::{Tags, folder_before_tags, has_tag};
 use crate::{Failure, Session};
 
 /// Maximum number of devices in a statement, and of families of a media set.
+/// Of one media set.
 const DEVICES_MAX: usize = 64;
 
 /// Maximum length of a device name, as on SQL Server.
@@ -78,16 +79,13 @@ pub(crate) fn resolve(
     Ok(addresses)
 }
 
-/// The same for devices of several media sets: each of these may be of another class.
+/// The same for devices of any number of media sets: each of these may be of another class.
 pub(crate) fn resolve_several(
     session: &mut Session,
     devices: &[DeviceName],
     tags: &Tags,
     store: &Store,
 ) -> Result<Vec<DeviceAddress>, Failure> {
-    if devices.len() > DEVICES_MAX {
-        return Err(table::too_many_devices(DEVICES_MAX).into());
-    }
     let mut addresses = Vec::with_capacity(devices.len());
     for device in devices {
         addresses.extend(resolve(session, std::slice::from_ref(device), tags, store)?);

@@ -85,8 +85,8 @@ pub(crate) use log_within::LogsWithin;
 pub use media::MediaOptions;
 pub use reach::Reach;
 pub use restore::{
-    Aim, Beyond, FollowedRestore, KnownMedia, Newest, NewestRequest, Reached, RestoreKind,
-    RestoreOptions, RestoreOutcome, RestorePart, Sequence, Step as RestoreStep,
+    Aim, Beyond, FollowedRestore, Newest, NewestRequest, Reached, RestoreKind, RestoreOptions,
+    RestoreOutcome, RestorePart, Sequence, Step as RestoreStep,
 };
 pub use ship::{ShipOptions, Shipped};
 pub use store::StoreOptions;

@@ -1,9 +1,5 @@
 //! The backups that the history of the instance names, where the command line names none.
 
-use std::borrow::Cow;
-
-use windlass_instance::{Failure, Session};
-
 use crate::args::{Common, RestoreArguments};
 use crate::command::{Outcome, misused};
 
@@ -15,6 +11,11 @@ pub(super) fn is_meant(arguments: &RestoreArguments) -> bool {
 
 /// Why the history cannot be asked.
 pub(super) fn refusal(arguments: &RestoreArguments, common: &Common) -> Option<Outcome> {
+    if arguments.of.is_some() && arguments.follow.is_some() && arguments.media.is_empty() {
+        return Some(misused(
+            "--of chooses among backups: with --follow, name them, or omit it where they are restored already",
+        ));
+    }
     if !is_meant(arguments) {
         return None;
     }
@@ -29,26 +30,8 @@ pub(super) fn refusal(arguments: &RestoreArguments, common: &Common) -> Option<O
     }
 }
 
-fn of(arguments: &RestoreArguments) -> Option<&str> {
-    arguments.of.as_deref().or(arguments.database.as_deref())
-}
-
-/// The arguments with the media that are meant.
-pub(super) fn with_media<'a>(
-    session: &Session,
-    arguments: &'a RestoreArguments,
-) -> Result<Cow<'a, RestoreArguments>, Failure> {
-    let Some(database) = of(arguments).filter(|_| is_meant(arguments)) else {
-        return Ok(Cow::Borrowed(arguments));
-    };
-    let known = session.known_media(database)?;
-    // That a moment is reached, the log shows.
-    if let (Some(lacking), None) = (known.lacking, arguments.at) {
-        return Err(lacking.into());
-    }
-    Ok(Cow::Owned(RestoreArguments {
-        media: known.media,
-        of: Some(database.to_owned()),
-        ..arguments.clone()
-    }))
+/// Whose backups, as the history names the database.
+pub(super) fn of(arguments: &RestoreArguments) -> Option<&str> {
+    let named = arguments.of.as_deref().or(arguments.database.as_deref());
+    named.filter(|_| is_meant(arguments))
 }

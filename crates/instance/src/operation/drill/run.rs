@@ -13,7 +13,7 @@ use windlass_source::engine::{StopAt, describe};
 use super::proof::{Proof, Restored};
 use super::{DrillOptions, DrillOutcome};
 use crate::message_of::os_error;
-use crate::operation::device::{self, DeviceName};
+use crate::operation::device;
 use crate::operation::media::MediaOptions;
 use crate::operation::restore::{Newest, NewestRequest, RestoreOptions, Sequence, Step, ended_ms};
 use crate::scratch::Scratch;
@@ -155,18 +155,6 @@ fn plan(
     name: &str,
     options: &DrillOptions,
 ) -> Result<Newest, Failure> {
-    let known = match options.media.is_empty() {
-        true => session.known_media(database)?.media,
-        false => Vec::new(),
-    };
-    let tags = session.instance.tags();
-    let store = device::Store {
-        takes_folders: !options.media.is_empty(),
-        ..device::Store::default()
-    };
-    let known = known.into_iter().map(DeviceName::physical);
-    let media: Vec<DeviceName> = options.media.iter().cloned().chain(known).collect();
-    let devices = device::resolve_several(session, &media, &tags, &store)?;
     let request = NewestRequest {
         of: Some(database),
         name,
@@ -175,6 +163,15 @@ fn plan(
         aim: options.aim.clone(),
         keys: &options.keys,
     };
+    if options.media.is_empty() {
+        return session.newest_known(database, &request);
+    }
+    let tags = session.instance.tags();
+    let store = device::Store {
+        takes_folders: true,
+        ..device::Store::default()
+    };
+    let devices = device::resolve_several(session, &options.media, &tags, &store)?;
     session.newest_on(devices, &request)
 }
 

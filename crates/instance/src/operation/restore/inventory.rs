@@ -11,6 +11,7 @@ use windlass_media::SetConfiguration;
 use windlass_pipeline::Error as PipelineError;
 
 use super::copies;
+use super::known::Expected;
 use crate::Failure;
 use crate::chain::{ChainSet, Obstacle, settle_dates};
 use crate::headers::{HeaderCache, Trouble};
@@ -133,6 +134,18 @@ impl Inventory {
             let first = self.devices[*media].first()?;
             Some(table::set_left_out(format!("'{}'", first.name), why))
         })
+    }
+
+    /// Refuses media that lack a backup which is known to be the newest.
+    pub(super) fn refuse_without(&self, expected: Option<&Expected>) -> Result<(), Failure> {
+        let is_it = |expected: &Expected| {
+            let mut sets = self.found.iter();
+            sets.any(|found| found.set.set_guid == expected.set_guid)
+        };
+        match expected.filter(|expected| !is_it(expected)) {
+            Some(expected) => Err(expected.missing.clone().into()),
+            None => Ok(()),
+        }
     }
 
     /// A set without an end that the history knows as finished has lost it: it is not the rest of a killed backup.

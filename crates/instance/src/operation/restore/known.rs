@@ -1,74 +1,89 @@
-//! The media of a database that the history names: for restores and drills that are given none.
+//! The newest state, or a moment, from the media that the history names: for restores and drills that are given none.
+//!
+//! Invariant: the newest state is that of media which hold the newest backup of the history. That a file with its name is
+//! there does not show that: an older backup can have been copied over it.
 
 use std::path::Path;
 
 use windlass_base::message::table;
+use windlass_base::{Guid, Message};
 use windlass_catalog::PastBackup;
 use windlass_device::DeviceAddress;
 
+use super::newest::{Newest, NewestRequest};
 use crate::operation::device::{self, DeviceName};
 use crate::{Failure, Session};
 
-/// The media of a database that the history names.
+/// A backup without which no state on the media is the newest one.
 #[derive(Debug)]
-pub struct KnownMedia {
-    /// Those that are still there.
-    pub media: Vec<String>,
-    /// Why they do not hold the newest state, if none of the newest backup is there.
-    pub lacking: Option<windlass_base::Message>,
+pub(super) struct Expected {
+    pub(super) set_guid: Guid,
+    /// What is said if it is not there.
+    pub(super) missing: Message,
+}
+
+impl Expected {
+    fn of(backup: &PastBackup, database: &str) -> Option<Self> {
+        let finished = backup.finished.map(|finished| finished.to_string());
+        let device = backup.devices.first().cloned().unwrap_or_default();
+        Some(Self {
+            set_guid: backup.set_guid?,
+            missing: table::newest_backup_gone(database, finished.unwrap_or_default(), device),
+        })
+    }
 }
 
 impl Session {
-    /// The media of a database that the history knows and that are still there.
+    /// Finds the sets that give a state of a database, on the media that the history names.
     ///
     /// # Errors
-    /// 50293 if there are none; those of the catalog.
-    pub fn known_media(&self, database: &str) -> Result<KnownMedia, Failure> {
+    /// 50293 if none of these media are there; 50324 if the newest backup is not on them, for the newest state (that a
+    /// moment is reached, the log shows); those of [`Session::newest`].
+    pub fn newest_known(
+        &mut self,
+        database: &str,
+        request: &NewestRequest<'_>,
+    ) -> Result<Newest, Failure> {
         let past = self.instance.catalog().past_backups(Some(database))?;
         let past = past.into_iter().filter(|backup| !backup.is_overwritten);
         let past: Vec<PastBackup> = past.collect();
-        let mut names: Vec<&String> = past
-            .iter()
-            .flat_map(|backup| &backup.media)
-            .map(|medium| &medium.device)
-            .collect();
-        names.sort();
-        names.dedup();
-        let mut there = Vec::new();
-        for name in names {
-            if self.has_medium(name)? {
-                there.push(name);
-            }
+        // Dates go back with the clock, the numbers of the history do not.
+        let newest = past.iter().max_by_key(|backup| backup.id);
+        let expected = newest.and_then(|newest| Expected::of(newest, database));
+        let devices = self.known_media(&past)?;
+        if devices.is_empty() {
+            return Err(table::drill_without_backups(database).into());
         }
-        let newest = past.last();
-        let is_there = |backup: &&PastBackup| {
-            let mut media = backup.media.iter();
-            media.any(|medium| there.contains(&&medium.device))
+        let of = Some(database);
+        let request = NewestRequest {
+            of,
+            ..request.clone()
         };
-        let lacking = newest.filter(|newest| !is_there(newest)).map(|newest| {
-            let finished = newest.finished.map(|finished| finished.to_string());
-            let device = newest.devices.first().cloned().unwrap_or_default();
-            table::newest_backup_gone(database, finished.unwrap_or_default(), device)
-        });
-        match there.is_empty() {
-            true => Err(table::drill_without_backups(database).into()),
-            false => Ok(KnownMedia {
-                media: there.into_iter().cloned().collect(),
-                lacking,
-            }),
-        }
+        self.newest_holding(devices, &request, expected.as_ref())
     }
 
-    /// Whether a medium of the history is there. What cannot be asked for, whoever reads it reports.
-    fn has_medium(&self, name: &str) -> Result<bool, Failure> {
+    /// The media of some backups that are still there.
+    fn known_media(&mut self, past: &[PastBackup]) -> Result<Vec<DeviceAddress>, Failure> {
+        let media = past.iter().flat_map(|backup| &backup.media);
+        let mut names: Vec<&str> = media.map(|medium| medium.device.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut devices = Vec::new();
+        for name in names {
+            let found = self.known_medium(name)?.into_iter();
+            devices.extend(found.filter(|device| device.has_content().unwrap_or(true)));
+        }
+        Ok(devices)
+    }
+
+    /// A medium of the history. Whether there is something, whoever reads it reports if that cannot be asked.
+    fn known_medium(&mut self, name: &str) -> Result<Vec<DeviceAddress>, Failure> {
         let is_file = Path::new(name).is_absolute();
         if is_file && DeviceAddress::disk(name).length().is_none() {
-            return Ok(false);
+            return Ok(Vec::new());
         }
         let named = [DeviceName::physical(name)];
         let tags = self.instance.tags();
-        let addresses = device::addresses(self, &named, &tags, &device::Store::default())?;
-        let mut addresses = addresses.iter();
-        Ok(addresses.any(|device| device.has_content().unwrap_or(true)))
+        device::resolve(self, &named, &tags, &device::Store::default())
     }
 }

@@ -80,7 +80,6 @@ use crate::sessions::InUse;
 use crate::{Completed, Failure, Session, Sink};
 pub use aim::Aim;
 pub use continuing::Reached;
-pub use known::KnownMedia;
 pub(super) use moment::ended_ms;
 pub use newest::{Beyond, Newest, NewestRequest};
 use options::settle;

@@ -15,6 +15,7 @@ use windlass_source::engine::StopAt;
 use super::aim::Aim;
 use super::folder::{Unfolded, unfolded};
 use super::inventory::{Found, Inventory};
+use super::known::Expected;
 use super::{Sequence, Step};
 use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer, unsurpassed};
 use crate::operation::history::{self, physical_name};
@@ -93,6 +94,16 @@ impl Session {
         devices: Vec<DeviceAddress>,
         request: &NewestRequest<'_>,
     ) -> Result<Newest, Failure> {
+        self.newest_holding(devices, request, None)
+    }
+
+    /// The same; for the newest state, the devices must hold the backup that is expected.
+    pub(super) fn newest_holding(
+        &mut self,
+        devices: Vec<DeviceAddress>,
+        request: &NewestRequest<'_>,
+        expected: Option<&Expected>,
+    ) -> Result<Newest, Failure> {
         if sql_server::is_backup(&devices) {
             // All devices are restored by one statement.
             return Ok(Newest::default());
@@ -109,6 +120,9 @@ impl Session {
         }
         let mut inventory = Inventory::of(&devices, &in_folders, &mut self.headers)?;
         self.headers.end_round();
+        if request.aim == Aim::Newest {
+            inventory.refuse_without(expected)?;
+        }
         inventory.notes.splice(0..0, notes);
         if request.aim != Aim::Newest {
             // For the newest state, each of their sets is named, or refuses it.
