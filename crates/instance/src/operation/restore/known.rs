@@ -54,12 +54,19 @@ impl Session {
         if devices.is_empty() {
             return Err(table::drill_without_backups(database).into());
         }
-        let of = Some(database);
         let request = NewestRequest {
-            of,
+            of: Some(database),
             ..request.clone()
         };
-        self.newest_holding(devices, &request, expected.as_ref())
+        let plan = self.newest_holding(devices, &request, expected.as_ref())?;
+        if !plan.steps.is_empty() {
+            return Ok(plan);
+        }
+        // What lies there by now has no set that could be chosen.
+        let lacking = || table::drill_without_backups(database);
+        Err(expected
+            .map_or_else(lacking, |expected| expected.missing)
+            .into())
     }
 
     /// The media of some backups that are still there.

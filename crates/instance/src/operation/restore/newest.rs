@@ -130,12 +130,7 @@ impl Session {
             inventory.notes.extend(torn);
         }
         inventory.note_finished(&self.instance.catalog().past_backups(None)?);
-        if let Some(found) = inventory.found.first() {
-            let mut sets = inventory.found.iter().map(|found| found.set.source_kind);
-            if sets.all(|kind| kind == SourceKind::SqlServer) {
-                return Err(table::restore_of_sql_server_set(&found.set.database).into());
-            }
-        }
+        inventory.refuse_sql_server()?;
         if inventory.found.is_empty() {
             return Ok(inventory.newest(&[], Vec::new()));
         }
@@ -184,6 +179,17 @@ impl Session {
 }
 
 impl Inventory {
+    /// Refuses media with nothing but backups of SQL Server.
+    fn refuse_sql_server(&self) -> Result<(), Failure> {
+        let mut sets = self.found.iter().map(|found| found.set.source_kind);
+        match self.found.first() {
+            Some(found) if sets.all(|kind| kind == SourceKind::SqlServer) => {
+                Err(table::restore_of_sql_server_set(&found.set.database).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn choose(
         &self,
         request: &NewestRequest<'_>,
