@@ -1,6 +1,9 @@
 //! Backups in object storage while the store, the network or the program fails.
 
+use std::net::TcpListener;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::objects::{backup, command, place, run, well};
@@ -253,6 +256,98 @@ fn an_answer_that_is_no_list_of_objects_is_an_error() {
         assert!(said.contains("InternalError"), "{arguments:?}: {said}");
     }
     assert!(server.content("f/1.bak").is_some());
+}
+
+#[test]
+fn a_list_that_repeats_its_pages_is_an_error() {
+    let (place, server) = two_backups();
+    // On two pages.
+    for number in 0..30 {
+        server.put(&format!("f/z{number}"), b"");
+    }
+    server.list_in_circles();
+    let folder = server.url("f/");
+    for arguments in [
+        &["restore", &folder, "--to", "r.db"][..],
+        &["expire", &folder, "--last", "1", "--delete"],
+        &["check", "--media", &folder],
+    ] {
+        let run = run(&place, &server, arguments);
+        assert_ne!(run.code, Some(0), "{arguments:?}: {}", run.out);
+        let said = format!("{}{}", run.out, run.err);
+        assert!(said.contains("it repeats pages"), "{arguments:?}: {said}");
+    }
+    assert!(server.content("f/1.bak").is_some());
+}
+
+#[test]
+fn an_object_that_the_store_confirms_and_does_not_have_is_no_backup() {
+    let (place, server) = place();
+    // What fits one part is one request.
+    for (part_bytes, method, target) in [
+        ("5242880", "POST", "uploadId="),
+        ("20971520", "PUT", "a.bak"),
+    ] {
+        server.fail(fault(method, target, 1, Action::Forget));
+        let made = run(
+            &place,
+            &server,
+            &[
+                "backup",
+                "app.db",
+                "--compress",
+                "none",
+                "--max-transfer-size",
+                part_bytes,
+                "--to",
+                &server.url("a.bak"),
+            ],
+        );
+        assert_eq!(made.code, Some(1), "{method}: {}", made.out);
+        assert!(made.err.contains("has none of this name"), "{}", made.err);
+        assert!(!made.err.contains("another object"), "{}", made.err);
+        assert!(server.keys().is_empty(), "{method}");
+    }
+}
+
+#[test]
+fn a_certificate_that_is_not_accepted_is_said_at_once_and_with_what_to_do() {
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let made = rcgen::CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("names");
+    let certificate = made.self_signed(&key).expect("a certificate");
+    let private = rustls::pki_types::PrivateKeyDer::Pkcs8(key.serialize_der().into());
+    let chain = vec![certificate.der().clone()];
+    let config = rustls::ServerConfig::builder().with_no_client_auth();
+    let config = Arc::new(config.with_single_cert(chain, private).expect("it fits"));
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("its number").port();
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&connections);
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.expect("a connection");
+            counted.fetch_add(1, Ordering::Relaxed);
+            let tls = rustls::ServerConnection::new(Arc::clone(&config));
+            // It is refused.
+            let _refused = tls.expect("a connection").complete_io(&mut connection);
+        }
+    });
+    let (place, server) = place();
+    let url = format!("s3://127.0.0.1:{port}/bucket/a.bak");
+    let mut command = command(&place, &server, &["verify", &url]);
+    let output = command.env_remove("AWS_ENDPOINT_URL").output();
+    let output = output.expect("it runs");
+    let said = String::from_utf8(output.stderr).expect("a text");
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for part in [
+        "a certificate that is not accepted",
+        "SSL_CERT_FILE",
+        "UnknownIssuer",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(!said.contains("retries"), "{said}");
+    assert!(connections.load(Ordering::Relaxed) <= 2, "{said}");
 }
 
 #[test]

@@ -43,6 +43,8 @@ pub(crate) enum Action {
     Hang,
     /// Answered with another address.
     Redirect(String),
+    /// Answered as done, and lost.
+    Forget,
     /// Another object takes the place of the requested one before the request is done.
     Replace(Vec<u8>),
 }
@@ -91,6 +93,8 @@ enum Quirk {
     DeletesWhatever,
     /// Listings have tags without quotation marks.
     ListsBareTags,
+    /// Behind the last page of a listing comes the first one again.
+    ListsInCircles,
 }
 
 #[derive(Default)]
@@ -240,6 +244,11 @@ impl Server {
         self.state().quirks.push(Quirk::ListsBareTags);
     }
 
+    /// Lists pages again and again from now on.
+    pub(crate) fn list_in_circles(&self) {
+        self.state().quirks.push(Quirk::ListsInCircles);
+    }
+
     /// Lets each request take some time from now on.
     pub(crate) fn slow(&self, latency: Duration) {
         self.state().latency = latency;
@@ -363,6 +372,12 @@ impl Server {
             Some(Action::LoseAnswer) => {
                 self.state().answer(&request);
                 return Some(false);
+            }
+            Some(Action::Forget) => {
+                let mut state = self.state();
+                let answer = state.answer(&request);
+                state.objects.remove(&request.path);
+                answer
             }
             Some(Action::Replace(ref bytes)) => {
                 let mut state = self.state();
@@ -620,7 +635,9 @@ impl State {
     fn list(&self, request: &Request) -> Answer {
         let asked = |name: &str| decoded(request.query.get(name).map_or("", String::as_str));
         let (prefix, delimiter) = (asked("prefix"), asked("delimiter"));
-        let after = asked("continuation-token");
+        let token = asked("continuation-token");
+        // The round is in front of the last key, so that each token is another one.
+        let (round, after) = token.split_once('.').unwrap_or(("0", &token));
         let mut entries: BTreeMap<String, Option<&Object>> = BTreeMap::new();
         for (path, object) in &self.objects {
             let key = decoded(path.trim_start_matches(&format!("/{BUCKET}/")));
@@ -636,7 +653,7 @@ impl State {
                 }
             }
         }
-        entries.retain(|key, _| *key > after);
+        entries.retain(|key, _| key.as_str() > after);
         let quotation_mark = if self.has(Quirk::ListsBareTags) {
             ""
         } else {
@@ -655,11 +672,16 @@ impl State {
             };
             text.push_str(&entry);
         }
-        if let (true, Some(last)) = (
-            entries.len() > KEYS_PER_PAGE,
-            entries.keys().nth(KEYS_PER_PAGE - 1),
-        ) {
-            let next = format!("<NextContinuationToken>{last}</NextContinuationToken>");
+        let next = match entries.keys().nth(KEYS_PER_PAGE - 1) {
+            Some(last) if entries.len() > KEYS_PER_PAGE => Some(format!("{round}.{last}")),
+            _ if self.has(Quirk::ListsInCircles) => {
+                let round: u32 = round.parse().expect("a number");
+                Some(format!("{}.", round + 1))
+            }
+            _ => None,
+        };
+        if let Some(next) = next {
+            let next = format!("<NextContinuationToken>{next}</NextContinuationToken>");
             text.push_str(&next);
         }
         Answer::new(200, text + "</ListBucketResult>")

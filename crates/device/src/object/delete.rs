@@ -16,7 +16,7 @@ use object_store::client::HttpRequestBody;
 use super::signed::{Answer, ask, asked, coded_path};
 use super::store::runtime;
 use super::url::StoreKind;
-use super::{Found, ObjectAddress, failure, signed};
+use super::{Found, ObjectAddress, failure, quoted, signed};
 
 /// How often a deletion is tried again, and how long it waits at first; each time twice as long.
 const RETRIES_MAX: u32 = 5;
@@ -195,10 +195,8 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Whether it is the object with this tag. Listings and headers of one store do not always agree on its quotation marks.
 fn is_tagged(found: &HeaderMap, tag: &str) -> bool {
-    let bare = |tag: &str| tag.trim_matches('"').to_owned();
-    text(found, ETAG.as_str()).map(bare) == Some(bare(tag))
+    text(found, ETAG.as_str()).map(quoted) == Some(quoted(tag))
 }
 
 fn refused(answer: &Answer) -> io::Error {

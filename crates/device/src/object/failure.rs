@@ -3,8 +3,10 @@
 use std::io;
 
 use object_store::Error;
+use object_store::client::HttpError;
 
 use super::hidden;
+use super::tls::innermost;
 
 /// What to do about an answer of a store.
 const ADVICE: &[(&str, &str)] = &[
@@ -96,6 +98,20 @@ pub(super) fn reported(error: &Error) -> io::Error {
     io::Error::new(kind, hidden::masked(text(error)))
 }
 
+/// Why there is no answer to a request that was made here.
+pub(super) fn unanswered(error: &HttpError) -> io::Error {
+    let cause = innermost(error);
+    io::Error::other(hidden::masked(match is_own(&cause) {
+        true => cause,
+        false => format!("the store could not be reached: {cause}"),
+    }))
+}
+
+/// Whether the reason was found here, and says what the store does.
+fn is_own(reason: &str) -> bool {
+    reason.starts_with("the store ")
+}
+
 /// An answer that is no success, to a request that was made here.
 pub(super) fn refused(status: http::StatusCode, body: &str) -> io::Error {
     let kind = match status.as_u16() {
@@ -115,8 +131,7 @@ fn text(error: &Error) -> String {
             format!("the store answered with a redirection to nowhere: {advice}")
         }
         None => match innermost(error) {
-            // It has answered.
-            own if own.starts_with("the store ") => own,
+            own if is_own(&own) => own,
             path if matches!(error, Error::InvalidPath { .. }) => format!(
                 "the store lists an object that has no name here ({path}): move or delete it, or name another folder"
             ),
@@ -196,15 +211,6 @@ fn retries(whole: &str) -> Option<&str> {
         .bytes()
         .all(|digit| digit.is_ascii_digit())
         .then_some(number)
-}
-
-/// The cause of all the others: the layers above repeat themselves.
-fn innermost(error: &Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
 }
 
 #[cfg(test)]

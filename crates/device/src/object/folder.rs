@@ -4,13 +4,15 @@
 //! it: that it is still the same one is a condition of every read.
 
 use std::io;
+use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::{Stream, StreamExt as _};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore as _};
 
+use super::circle::Circle;
 use super::giving_up::waited;
-use super::{Found, ObjectAddress, claim, failure};
+use super::{Found, ObjectAddress, claim, failure, quoted};
 
 /// An object in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,9 +36,10 @@ impl ObjectAddress {
         let stores = self.stores()?;
         let prefix = self.key()?;
         let mut listing = stores.hasty.list(Some(&prefix));
+        let mut circle = Circle::default();
         waited(async {
-            while let Some(found) = listing.next().await {
-                let found = found.map_err(|error| failure::reported(&error))?;
+            while let Some(found) = next(&mut listing).await? {
+                circle.refuse(found.location.as_ref())?;
                 if found.location.as_ref().ends_with(claim::SUFFIX) {
                     continue;
                 }
@@ -74,17 +77,32 @@ impl ObjectAddress {
     pub(crate) fn folders(&self) -> io::Result<Vec<Self>> {
         let stores = self.stores()?;
         let prefix = self.key()?;
-        let listing = waited(stores.hasty.list_with_delimiter(Some(&prefix)))?;
-        let listing = listing.map_err(|error| failure::reported(&error))?;
+        let listing = stores.hasty.list_with_delimiter(Some(&prefix));
+        let listing = waited(async {
+            let listing = tokio::time::timeout(LISTS_NOTHING_MAX, listing).await;
+            listing
+                .map_err(|_| endless("listed folders without coming to an end"))?
+                .map_err(|error| failure::reported(&error))
+        })??;
         let folder = |path: &Path| self.at(self.url.with_key(&format!("{path}/")));
         Ok(listing.common_prefixes.iter().map(folder).collect())
     }
 }
 
-/// A tag as conditions have it: not every listing has the quotation marks.
-fn quoted(tag: &str) -> String {
-    match tag.contains('"') {
-        true => tag.to_owned(),
-        false => format!("\"{tag}\""),
-    }
+/// How long a list may go on without an object, or one of folders at all: longer than a page is asked for again.
+const LISTS_NOTHING_MAX: Duration = Duration::from_secs(120);
+
+/// The next object of a list. A store that names page after page with nothing on them does not hold up the program for ever.
+async fn next(
+    listing: &mut (impl Stream<Item = object_store::Result<ObjectMeta>> + Unpin),
+) -> io::Result<Option<ObjectMeta>> {
+    let found = tokio::time::timeout(LISTS_NOTHING_MAX, listing.next()).await;
+    let found = found.map_err(|_| endless("said that its list goes on, and listed nothing"))?;
+    let found = found.transpose();
+    found.map_err(|error| failure::reported(&error))
+}
+
+fn endless(what: &str) -> io::Error {
+    let seconds = LISTS_NOTHING_MAX.as_secs();
+    io::Error::other(format!("the store has {what}, for {seconds} seconds"))
 }

@@ -6,6 +6,7 @@
 
 mod access;
 mod azure;
+mod circle;
 mod claim;
 mod delete;
 mod failure;
@@ -26,6 +27,7 @@ mod side;
 mod signed;
 mod signer;
 mod store;
+mod tls;
 mod uploads;
 mod url;
 mod webhook;
@@ -246,6 +248,14 @@ impl Found {
     pub(crate) fn state(&self) -> String {
         let tag = self.tag.as_deref().unwrap_or("-");
         format!("{}\t{}", self.bytes, tag.replace(char::is_control, "_"))
+    }
+}
+
+/// A tag as conditions have it: not every listing has the quotation marks, and not every answer of one store.
+fn quoted(tag: &str) -> String {
+    match tag.contains('"') {
+        true => tag.to_owned(),
+        false => format!("\"{tag}\""),
     }
 }
 

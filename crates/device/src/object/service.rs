@@ -6,6 +6,7 @@
 //! | the lock of an object, with the request that begins it | retention and legal hold |
 //! | an answer to a request for a list is one | any other looks like an empty one |
 //! | another signature, if the first is a minute old | a repeated request carries its first one, which a store takes for some minutes only; and a temporary key may have been renewed since |
+//! | an error of TLS that would be the same again ends the request | others are tried again |
 //! | requests for keys of the machine go without TLS | so do the services of clouds that answer them, on addresses of this machine or its link |
 
 use std::io;
@@ -28,6 +29,7 @@ use object_store::client::{
 
 use super::listing::ListRequest;
 use super::signer::Signer;
+use super::tls;
 use super::url::StoreKind;
 
 /// The age of a signature at which a request is signed again before it is repeated.
@@ -74,8 +76,8 @@ impl HttpService for Service {
         } = self.0;
         if !signer.is_for_store(&request) {
             return match is_of_machine(&request) {
-                true => plain_client.execute(request).await,
-                false => client.execute(request).await,
+                true => tls::answer(plain_client, request).await,
+                false => tls::answer(client, request).await,
             };
         }
         let is_condition = creates && completes(kind, &request);
@@ -97,7 +99,7 @@ impl HttpService for Service {
             signer.sign(&mut request).await?;
         }
         let list = ListRequest::of(&request);
-        let answer = client.execute(request).await?;
+        let answer = tls::answer(client, request).await?;
         match list {
             Some(list) if answer.status().is_success() => checked(&list, answer).await,
             _ => Ok(answer),

@@ -10,8 +10,8 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use object_store::client::{HttpRequest, HttpRequestBody};
 
-use super::failure;
 use super::store::{Stores, runtime};
+use super::{failure, tls};
 
 /// Most bytes of an answer: a page of a list has 1,000 entries.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
@@ -66,8 +66,9 @@ pub(super) async fn asked(
     request.headers_mut().insert(CONTENT_LENGTH, length.into());
     let signed = stores.signer.sign(&mut request).await;
     signed.map_err(io::Error::other)?;
-    let answer = stores.client.execute(request).await;
-    let (head, body) = answer.map_err(io::Error::other)?.into_parts();
+    let answer = tls::answer(&stores.client, request).await;
+    let answer = answer.map_err(|error| failure::unanswered(&error))?;
+    let (head, body) = answer.into_parts();
     let body = Limited::new(body, ANSWER_BYTES_MAX);
     let bytes = body.collect().await.map_err(io::Error::other)?.to_bytes();
     Ok(Answer {

@@ -7,6 +7,7 @@ use std::io;
 
 use http::Method;
 
+use super::circle::Circle;
 use super::signed::{ask, coded, coded_path, elements, plain};
 use super::store::Stores;
 use super::url::StoreKind;
@@ -33,11 +34,16 @@ impl ObjectAddress {
         let stores = self.stores()?;
         let mut found = Vec::new();
         let mut marker = String::new();
+        let mut circle = Circle::default();
         loop {
             let text = page(stores, &self.url.key, &marker)?;
             let before = found.len();
             for upload in elements(&text, "Upload") {
-                found.extend(self.upload(upload));
+                let Some(upload) = self.upload(upload) else {
+                    continue;
+                };
+                circle.refuse(&format!("{} {}", upload.key, upload.id))?;
+                found.push(upload);
             }
             let is_cut = elements(&text, "IsTruncated").any(|cut| cut == "true");
             let next = |name| elements(&text, name).next().map(plain);

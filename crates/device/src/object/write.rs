@@ -6,6 +6,8 @@
 //! The answer to a completion can be lost, and a repeated completion then looks like a refusal. So each run
 //! gives its object an id, and afterwards looks whose object has the name.
 
+mod completion;
+
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,8 +15,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender};
 use object_store::{
-    Attribute, Attributes, MultipartUpload, ObjectStore as _, PutMode, PutMultipartOptions,
-    PutOptions, PutPayload,
+    Attribute, Attributes, MultipartUpload, ObjectStore as _, PutMultipartOptions, PutPayload,
 };
 use tokio::task::JoinHandle;
 use windlass_io::PooledBuffer;
@@ -23,9 +24,10 @@ use super::claim::Claim;
 use super::part::Part;
 use super::store::{Stores, runtime};
 use super::url::StoreKind;
-use super::{Found, ObjectAddress, failure, found};
+use super::{ObjectAddress, failure};
 use crate::error::{Error, Operation};
 use crate::{DeviceWriter, Start, WriteCounters, WriteTuning};
+use completion::{Holder, taken};
 
 /// Shortest part of an upload but the last.
 const PART_BYTES_MIN: usize = 5 << 20;
@@ -284,77 +286,6 @@ impl ObjectWriter {
         begun.map_err(|error| self.failed(error))
     }
 
-    /// Lets the object appear.
-    fn complete(&mut self) -> Result<(), io::Error> {
-        if let Some(mut upload) = self.upload.take() {
-            if self.claim.is_some() && self.look()?.is_some() {
-                self.upload = Some(upload);
-                return Err(taken());
-            }
-            let completed = wait(upload.complete());
-            if completed.is_err() {
-                // To be aborted, if it was not completed in spite of the answer.
-                self.upload = Some(upload);
-            }
-            return completed.map(drop);
-        }
-        let memory = std::mem::take(&mut self.gathering);
-        self.counters.count(memory.len() as u64, self.gathers_data);
-        let options = PutOptions {
-            mode: match self.earlier == Earlier::Excluded {
-                true => PutMode::Create,
-                false => PutMode::Overwrite,
-            },
-            attributes: self.attributes(),
-            tags: self.address.settings.tag_set(),
-            ..PutOptions::default()
-        };
-        let stores = self.address.stores()?;
-        let payload = PutPayload::from_bytes(Bytes::from(memory));
-        let key = self.address.key()?;
-        wait(stores.patient.put_opts(&key, payload, options)).map(drop)
-    }
-
-    /// The object that has the name now.
-    fn look(&self) -> io::Result<Option<Found>> {
-        let stores = self.address.stores()?;
-        found(
-            &self.address.key()?,
-            &*stores.patient,
-            self.address.url.kind(),
-        )
-    }
-
-    /// Whether the object that has the name now is the one that was written.
-    fn is_ours(&self) -> io::Result<bool> {
-        Ok(self.own()?.is_some())
-    }
-
-    fn own(&self) -> io::Result<Option<Found>> {
-        let is_own = |now: &Found| {
-            now.write_id.as_deref() == Some(&self.write_id) && now.bytes == self.position
-        };
-        Ok(self.look()?.filter(is_own))
-    }
-
-    /// Believes the store's answer: the key may not look.
-    fn take_unseen(&mut self, completed: io::Result<()>) -> Result<(), Error> {
-        let error = match completed {
-            Ok(()) => {
-                self.state = State::Named;
-                self.upload = None;
-                return Ok(());
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let reason = "there is an object of this name already: another backup, or this one, if an answer of the \
-                              store was lost. A key that may only write cannot tell; look with another one";
-                io::Error::new(error.kind(), reason)
-            }
-            Err(error) => error,
-        };
-        Err(Error::new(Operation::Rename, &self.name, error))
-    }
-
     /// Gives up what is not complete, as far as the store can be reached.
     fn abort(&mut self) {
         for part in self.sending.drain(..) {
@@ -375,20 +306,6 @@ impl ObjectWriter {
 fn wait<T>(request: impl Future<Output = object_store::Result<T>>) -> io::Result<T> {
     let answer = runtime()?.block_on(request);
     answer.map_err(|error| failure::reported(&error))
-}
-
-/// A refusal because of an object that is not there: that of another request which was being done.
-fn raced(error: &io::Error) -> io::Error {
-    io::Error::other(format!(
-        "{error}; no object has that name now: another request for it was under way, or it has been deleted \
-         since. Make the backup again"
-    ))
-}
-
-fn taken() -> io::Error {
-    let reason = "another object has been put there in the meantime; use FORMAT to overwrite it, or name \
-                  another one";
-    io::Error::new(io::ErrorKind::AlreadyExists, reason)
 }
 
 impl DeviceWriter for ObjectWriter {
@@ -430,29 +347,8 @@ impl DeviceWriter for ObjectWriter {
     }
 
     fn take_name(&mut self, _keeps_earlier: bool) -> Result<(), Error> {
-        let completed = self.complete();
-        if self.address.is_write_only() {
-            return self.take_unseen(completed);
-        }
-        let fail = |error| Error::new(Operation::Rename, &self.name, error);
-        let error = match (completed, self.is_ours()) {
-            (_, Ok(true)) => {
-                self.state = State::Named;
-                self.upload = None;
-                if let Some(claim) = self.claim.take() {
-                    claim.release();
-                }
-                return self.address.check_lock().map_err(fail);
-            }
-            (Err(error), _) if error.kind() != io::ErrorKind::AlreadyExists => error,
-            (Err(error), _) if matches!(self.address.found(), Ok(None)) => raced(&error),
-            (Err(_), _) | (Ok(()), Ok(false)) => taken(),
-            (Ok(()), Err(error)) => io::Error::new(
-                error.kind(),
-                format!("the object was completed, but not found again: {error}"),
-            ),
-        };
-        Err(fail(error))
+        let fail = |writer: &Self, error| Error::new(Operation::Rename, &writer.name, error);
+        self.take_object_name().map_err(|error| fail(self, error))
     }
 
     fn is_named_at_once(&self) -> bool {
@@ -460,10 +356,11 @@ impl DeviceWriter for ObjectWriter {
     }
 
     fn give_back_name(&mut self) -> bool {
-        let own = match self.own() {
-            Ok(Some(own)) if self.earlier != Earlier::Replaced => own,
+        let own = match self.holder() {
+            Ok(Holder::Ours(own)) if self.earlier != Earlier::Replaced => own,
+            Ok(Holder::Ours(_)) => return false,
             // It has not got the name, or another run has overwritten it.
-            Ok(own) => return own.is_none(),
+            Ok(Holder::Another | Holder::Nobody) => return true,
             Err(_) => return self.state != State::Named,
         };
         let removed = self.address.delete_found(&own);

@@ -1,0 +1,51 @@
+//! Errors of TLS that no repetition mends.
+//!
+//! `object_store` takes each of them for a connection that failed, and tries it again for as long as a store may be away.
+
+use std::error::Error;
+use std::io;
+
+use object_store::client::{HttpClient, HttpError, HttpErrorKind, HttpRequest, HttpResponse};
+
+/// What errors of `rustls` begin with, and what they mean.
+const REASONS: &[(&str, &str)] = &[
+    (
+        "invalid peer certificate",
+        "shows a certificate that is not accepted. Name the host that it is for, or let SSL_CERT_FILE name the certificate of \
+         the authority that made it",
+    ),
+    (
+        "received corrupt message of type InvalidContentType",
+        "does not speak TLS on this port",
+    ),
+];
+
+/// The answer to a request.
+pub(super) async fn answer(
+    client: &HttpClient,
+    request: HttpRequest,
+) -> Result<HttpResponse, HttpError> {
+    client.execute(request).await.map_err(lasting)
+}
+
+/// The error, which is not repeated if it would be the same again.
+fn lasting(error: HttpError) -> HttpError {
+    match meaning(&innermost(&error)) {
+        Some(meant) => HttpError::new(HttpErrorKind::Unknown, io::Error::other(meant)),
+        None => error,
+    }
+}
+
+fn meaning(cause: &str) -> Option<String> {
+    let found = REASONS.iter().find(|(begin, _)| cause.starts_with(begin));
+    found.map(|(_, meaning)| format!("the store {meaning} ({cause})"))
+}
+
+/// The cause of all the others: the layers above repeat themselves.
+pub(super) fn innermost(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
