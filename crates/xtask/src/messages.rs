@@ -26,7 +26,7 @@ pub(crate) fn write(check: bool) -> Result<(), String> {
         .collect();
     entries.sort_by_key(|entry| entry.number);
     for entry in entries {
-        let text = entry.template.replace('|', "\\|");
+        let text = entry.template.replace('|', "\\|").replace('<', "&lt;");
         writeln!(page, "| {} | {} | {text} |", entry.number, entry.severity)
             .map_err(|error| error.to_string())?;
     }
