@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::Value as Json;
 
 use crate::sqlbackup::{report, run, succeeds};
-use crate::support::{Place, Run, rows};
+use crate::support::{Place, Run, flip_bit, rows};
 
 fn header(place: &Place, file: &str) -> Json {
     let run = place.succeed(&["header", &place.text(file), "--json"]);
@@ -406,6 +406,28 @@ fn a_database_that_fails_its_check_stays_unless_it_is_to_go_anyway() {
     assert_eq!(exit, 500, "{lines}");
     assert!(lines.contains("'app' exists"), "{lines}");
     assert!(place.path("app.db").exists());
+}
+
+#[test]
+fn a_restore_with_losses_fails_the_command_and_leaves_what_it_restored() {
+    let place = Place::new();
+    // Several chunks, which one thread writes in order: the first page is not among what is lost.
+    let connection = rusqlite::Connection::open(place.path("app.db")).expect("a database");
+    connection
+        .execute_batch("CREATE TABLE big AS SELECT randomblob(4000000) AS bytes")
+        .expect("a table");
+    succeeds(
+        &place,
+        "BACKUP DATABASE app TO DISK = 'd:\\a.bak' WITH THREADCOUNT = 1",
+    );
+    let path = place.path("a.bak");
+    let bytes = std::fs::metadata(&path).expect("it is there").len();
+    flip_bit(&path, bytes / 2);
+    let restore = "RESTORE DATABASE trial FROM DISK = 'd:\\a.bak' WITH MOVE 'app' TO 'd:\\trial.db', \
+                   CONTINUE_AFTER_ERROR, DROPDBIFSUCCESSFUL";
+    let (lines, exit, sql) = report(&run(&place, restore));
+    assert_eq!((exit, sql), (1100, 3189), "{lines}");
+    assert!(place.path("trial.db").exists(), "{lines}");
 }
 
 /// Without FILEOPTIONS = 4, nothing is overwritten but an earlier state of the same file.

@@ -166,8 +166,8 @@ impl Runner<'_> {
         });
     }
 
-    /// Runs an operation and adds its report. Returns whether it succeeded, possibly with losses that were
-    /// reported.
+    /// Runs an operation and adds its report. Returns whether its work was done, possibly with losses, which fail the
+    /// command.
     fn execute(
         &mut self,
         operation: impl FnMut(&mut Session, &mut dyn Sink) -> Result<(), Failure>,
@@ -225,9 +225,7 @@ impl Runner<'_> {
         let is_done = failure.is_done;
         self.session.refuse(failure, &mut recorder);
         let number = recorder.error;
-        if !is_done {
-            report.fail(number);
-        }
+        report.fail(number);
         is_done
     }
 }

@@ -63,7 +63,8 @@ impl Runner<'_> {
         let drops = match options.drops {
             Drops::Never => false,
             Drops::Always => restored,
-            Drops::IfSuccessful => checked,
+            // What was lost is to be looked at.
+            Drops::IfSuccessful => checked && !self.report.has_failed(),
         };
         if drops && self.execute(|session, sink| session.drop_database(name, sink)) {
             self.report.line(format!("Database '{name}' was dropped."));
