@@ -7,6 +7,9 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::words::{self, Document};
 
+/// What the site is made of.
+const FOLDER: &str = "docs";
+
 const PAGES: &str = "docs/SUMMARY.md";
 
 /// Checks links and the list of pages; with `build`, makes the site.
@@ -47,6 +50,12 @@ fn check_links(
             _ => joined(here.parent().unwrap_or(Path::new("")), file),
         };
         let known = anchors.get(&target);
+        if here.starts_with(FOLDER) && !target.starts_with(FOLDER) {
+            let path = &document.path;
+            complaints.push(format!(
+                "{path}: {link} leaves {FOLDER}/, and leads nowhere in the site"
+            ));
+        }
         if known.is_none() && !target.exists() {
             complaints.push(format!("{}: {link} leads nowhere", document.path));
         }
