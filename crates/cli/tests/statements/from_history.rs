@@ -74,6 +74,83 @@ fn an_older_backup_under_the_name_of_the_newest_is_not_taken_for_it() {
     assert_eq!(restored(&place), 2);
 }
 
+#[test]
+fn a_newest_backup_that_another_database_has_overwritten_is_missed_until_it_is_put_back() {
+    let place = Place::new();
+    chain(&place, 2);
+    succeed(
+        &place,
+        "CREATE DATABASE Other ON (FILENAME = 'D:\\other.mdf') LOG ON (FILENAME = 'D:\\other.ldf')",
+    );
+    let newest = std::fs::read(place.path("2.trn")).expect("the newest");
+    succeed(
+        &place,
+        "BACKUP DATABASE Other TO DISK = 'D:\\2.trn' WITH INIT",
+    );
+    refused(&place, &["--of", "Shop"], "50324");
+    std::fs::write(place.path("2.trn"), newest).expect("put back");
+    let run = restore(&place, &["--of", "Shop"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(restored(&place), 2);
+    // An older state of a file, to which another database appends.
+    std::fs::copy(place.path("1.trn"), place.path("2.trn")).expect("copied over");
+    succeed(&place, "BACKUP DATABASE Other TO DISK = 'D:\\2.trn'");
+    refused(&place, &["--of", "Shop"], "50324");
+}
+
+#[test]
+fn what_the_history_was_told_to_forget_is_not_restored_from_it() {
+    let place = Place::new();
+    chain(&place, 2);
+    succeed(
+        &place,
+        "EXEC msdb.dbo.sp_delete_database_backuphistory 'Shop'",
+    );
+    refused(&place, &["--of", "Shop"], "50293");
+}
+
+#[test]
+fn a_medium_that_cannot_be_read_is_missed_only_where_it_is_needed() {
+    let place = Place::new();
+    chain(&place, 1);
+    let stripes = "BACKUP DATABASE Shop TO DISK = 'D:\\a.bak', DISK = 'D:\\b.bak' WITH COPY_ONLY";
+    succeed(&place, stripes);
+    std::fs::remove_file(place.path("b.bak")).expect("a stripe");
+    insert(&place, 2);
+    let mirrors =
+        "BACKUP DATABASE Shop TO DISK = 'D:\\2.bak' MIRROR TO DISK = 'D:\\m.bak' WITH FORMAT";
+    succeed(&place, mirrors);
+    for bad in ["full.bak", "2.bak"] {
+        std::fs::write(place.path(bad), "no backup").expect("a file");
+        let run = restore(&place, &["--of", "Shop"]);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        assert!(run.err.contains(bad), "{}", run.err);
+        assert_eq!(restored(&place), 2);
+    }
+    std::fs::write(place.path("m.bak"), "no backup").expect("a file");
+    refused(&place, &["--of", "Shop"], "50324");
+    refused(&place, &["--of", "Shop"], "m.bak");
+}
+
+#[test]
+fn no_restore_overwrites_a_backup_or_a_catalog() {
+    let place = Place::new();
+    chain(&place, 1);
+    for target in ["full.bak", "1.trn", "instance/windlass.catalog"] {
+        let before = std::fs::read(place.path(target)).expect("a file");
+        for how in [&["--of", "Shop"][..], &["full.bak", "1.trn"]] {
+            let arguments = [&["restore", "--replace", "--to", target][..], how].concat();
+            let run = on(&place, &arguments);
+            assert_eq!(run.code, Some(1), "{target}: {}", run.out);
+            let after = std::fs::read(place.path(target)).expect("a file");
+            assert!(before == after, "{target}: {}", run.err);
+        }
+    }
+    let left = std::fs::read_dir(place.path("")).expect("a folder");
+    let mut left = left.map(|entry| entry.expect("a file").file_name());
+    assert!(left.all(|name| !name.to_string_lossy().contains("windlass-")));
+}
+
 /// A media set has at most 64 families; the media of a database are as many as it has backups.
 #[test]
 fn the_history_may_name_more_media_than_a_media_set_has() {

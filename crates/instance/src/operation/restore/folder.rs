@@ -13,7 +13,7 @@ use crate::message_of::os_error;
 use crate::retention::{FoundMedia, FoundOther, Scan, scan_only};
 
 /// Maximum number of files that are left out by name.
-const LEFT_OUT_REPORTED: usize = 10;
+pub(super) const LEFT_OUT_REPORTED: usize = 10;
 
 /// Media that were named, with the folders among them opened.
 pub(super) struct Unfolded {
@@ -22,7 +22,7 @@ pub(super) struct Unfolded {
     pub(super) notes: Vec<Message>,
     /// A file in a folder that may hold a newer state than all that can be seen.
     pub(super) unseen: Option<FoundOther>,
-    /// The media sets of which files are in the folders.
+    /// The media sets of which files were found, not named: some of their files may be lost.
     pub(super) in_folders: Vec<Guid>,
 }
 

@@ -11,7 +11,6 @@ use windlass_media::SetConfiguration;
 use windlass_pipeline::Error as PipelineError;
 
 use super::copies;
-use super::known::Expected;
 use crate::Failure;
 use crate::chain::{ChainSet, Obstacle, settle_dates};
 use crate::headers::{HeaderCache, Trouble};
@@ -136,16 +135,10 @@ impl Inventory {
         })
     }
 
-    /// Refuses media that lack a backup which is known to be the newest.
-    pub(super) fn refuse_without(&self, expected: Option<&Expected>) -> Result<(), Failure> {
-        let is_it = |expected: &Expected| {
-            let mut sets = self.found.iter();
-            sets.any(|found| found.set.set_guid == expected.set_guid)
-        };
-        match expected.filter(|expected| !is_it(expected)) {
-            Some(expected) => Err(expected.missing.clone().into()),
-            None => Ok(()),
-        }
+    /// Whether there is this set, also if it cannot be restored.
+    pub(super) fn has(&self, set_guid: Guid) -> bool {
+        let mut sets = self.found.iter();
+        sets.any(|found| found.set.set_guid == set_guid)
     }
 
     /// A set without an end that the history knows as finished has lost it: it is not the rest of a killed backup.

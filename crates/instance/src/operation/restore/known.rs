@@ -5,21 +5,22 @@
 
 use std::path::Path;
 
+use windlass_base::at_once::at_once;
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
 use windlass_catalog::PastBackup;
 use windlass_device::DeviceAddress;
 
+use super::folder::{LEFT_OUT_REPORTED, Unfolded};
 use super::newest::{Newest, NewestRequest};
 use crate::operation::device::{self, DeviceName};
 use crate::{Failure, Session};
 
 /// A backup without which no state on the media is the newest one.
-#[derive(Debug)]
-pub(super) struct Expected {
-    pub(super) set_guid: Guid,
+struct Expected {
+    set_guid: Guid,
     /// What is said if it is not there.
-    pub(super) missing: Message,
+    missing: Message,
 }
 
 impl Expected {
@@ -37,60 +38,119 @@ impl Session {
     /// Finds the sets that give a state of a database, on the media that the history names.
     ///
     /// # Errors
-    /// 50293 if none of these media are there; 50324 if the newest backup is not on them, for the newest state (that a
-    /// moment is reached, the log shows); those of [`Session::newest`].
+    /// 50293 if the history knows no backup, or none of its media are there; 50324 if the newest backup is not on them, for
+    /// the newest state (that a moment is reached, the log shows); those of [`Session::newest`].
     pub fn newest_known(
         &mut self,
         database: &str,
         request: &NewestRequest<'_>,
     ) -> Result<Newest, Failure> {
         let past = self.instance.catalog().past_backups(Some(database))?;
-        let past = past.into_iter().filter(|backup| !backup.is_overwritten);
-        let past: Vec<PastBackup> = past.collect();
-        // Dates go back with the clock, the numbers of the history do not.
+        let lacking = || table::drill_without_backups(database);
+        // What the history was told to forget, it knows as the base of others, and as no more.
+        if past.iter().all(|backup| backup.is_forgotten) {
+            return Err(lacking().into());
+        }
+        // Dates go back with the clock, the numbers of the history do not. One that was overwritten is the newest all the same.
         let newest = past.iter().max_by_key(|backup| backup.id);
         let expected = newest.and_then(|newest| Expected::of(newest, database));
-        let devices = self.known_media(&past)?;
-        if devices.is_empty() {
-            return Err(table::drill_without_backups(database).into());
+        let media = self.known_media(&past)?;
+        let left_out = media.notes.clone();
+        let failed = |message| Failure::from([left_out.clone(), vec![message]].concat());
+        if media.devices.is_empty() {
+            return Err(failed(lacking()));
         }
         let request = NewestRequest {
             of: Some(database),
             ..request.clone()
         };
-        let plan = self.newest_holding(devices, &request, expected.as_ref())?;
-        if !plan.steps.is_empty() {
-            return Ok(plan);
+        let plan = self.newest_of(media, &request, |inventory| match &expected {
+            Some(expected) if !inventory.has(expected.set_guid) => {
+                Err(failed(expected.missing.clone()))
+            }
+            _ => Ok(()),
+        })?;
+        match plan.steps.is_empty() {
+            // What lies there by now has no set that could be chosen.
+            true => Err(failed(lacking())),
+            false => Ok(plan),
         }
-        // What lies there by now has no set that could be chosen.
-        let lacking = || table::drill_without_backups(database);
-        Err(expected
-            .map_or_else(lacking, |expected| expected.missing)
-            .into())
     }
 
-    /// The media of some backups that are still there.
-    fn known_media(&mut self, past: &[PastBackup]) -> Result<Vec<DeviceAddress>, Failure> {
+    /// The media of some backups that can be read, and why others cannot: the newest state does not come from what is left if
+    /// it needs them.
+    fn known_media(&mut self, past: &[PastBackup]) -> Result<Unfolded, Failure> {
         let media = past.iter().flat_map(|backup| &backup.media);
         let mut names: Vec<&str> = media.map(|medium| medium.device.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         let mut devices = Vec::new();
         for name in names {
-            let found = self.known_medium(name)?.into_iter();
-            devices.extend(found.filter(|device| device.has_content().unwrap_or(true)));
+            devices.extend(self.known_medium(name)?);
         }
-        Ok(devices)
+        let is_remote = devices.iter().any(DeviceAddress::is_object);
+        let found = at_once(&devices, is_remote, standing);
+        let mut known = Unfolded {
+            devices: Vec::new(),
+            notes: Vec::new(),
+            unseen: None,
+            in_folders: Vec::new(),
+        };
+        let mut left_out: Vec<(DeviceAddress, String)> = Vec::new();
+        let mut there = Vec::new();
+        for (device, found) in devices.into_iter().zip(found) {
+            match found {
+                Standing::Absent => {}
+                Standing::There => there.push(device),
+                Standing::Unreadable(why) => left_out.push((device, why)),
+            }
+        }
+        let headers = self.headers.read_all(&there);
+        for (device, headers) in there.into_iter().zip(headers) {
+            match headers {
+                Ok(headers) => {
+                    known.in_folders.push(headers.media_set_guid);
+                    known.devices.push(device);
+                }
+                Err(error) => left_out.push((device, error.to_string())),
+            }
+        }
+        let more = left_out.len().saturating_sub(LEFT_OUT_REPORTED);
+        let reported = left_out.into_iter().take(LEFT_OUT_REPORTED);
+        known.notes.extend(
+            reported.map(|(device, why)| table::set_left_out(format!("'{}'", device.name), why)),
+        );
+        if more > 0 {
+            known.notes.push(table::more_files_left_out(more));
+        }
+        Ok(known)
     }
 
-    /// A medium of the history. Whether there is something, whoever reads it reports if that cannot be asked.
-    fn known_medium(&mut self, name: &str) -> Result<Vec<DeviceAddress>, Failure> {
-        let is_file = Path::new(name).is_absolute();
-        if is_file && DeviceAddress::disk(name).length().is_none() {
-            return Ok(Vec::new());
+    fn known_medium(&self, name: &str) -> Result<Vec<DeviceAddress>, Failure> {
+        if Path::new(name).is_absolute() {
+            return Ok(vec![DeviceAddress::disk(name)]);
         }
         let named = [DeviceName::physical(name)];
         let tags = self.instance.tags();
-        device::resolve(self, &named, &tags, &device::Store::default())
+        device::addresses(self, &named, &tags, &device::Store::default())
+    }
+}
+
+/// What is under the name of a medium.
+enum Standing {
+    Absent,
+    There,
+    Unreadable(String),
+}
+
+fn standing(device: &DeviceAddress) -> Standing {
+    match device.has_content() {
+        Ok(false) => Standing::Absent,
+        // Nobody waits for the other end of a FIFO.
+        Ok(true) if device.file().is_some() && device.length().is_none() => {
+            Standing::Unreadable("it is no file".to_owned())
+        }
+        Ok(true) => Standing::There,
+        Err(error) => Standing::Unreadable(error.to_string()),
     }
 }

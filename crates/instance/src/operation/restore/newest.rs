@@ -15,7 +15,6 @@ use windlass_source::engine::StopAt;
 use super::aim::Aim;
 use super::folder::{Unfolded, unfolded};
 use super::inventory::{Found, Inventory};
-use super::known::Expected;
 use super::{Sequence, Step};
 use crate::chain::{ChainSet, Chains, Obstacle, State, Why, is_newer, unsurpassed};
 use crate::operation::history::{self, physical_name};
@@ -94,21 +93,21 @@ impl Session {
         devices: Vec<DeviceAddress>,
         request: &NewestRequest<'_>,
     ) -> Result<Newest, Failure> {
-        self.newest_holding(devices, request, None)
-    }
-
-    /// The same; for the newest state, the devices must hold the backup that is expected.
-    pub(super) fn newest_holding(
-        &mut self,
-        devices: Vec<DeviceAddress>,
-        request: &NewestRequest<'_>,
-        expected: Option<&Expected>,
-    ) -> Result<Newest, Failure> {
         if sql_server::is_backup(&devices) {
             // All devices are restored by one statement.
             return Ok(Newest::default());
         }
         let unfolded = unfolded(devices, request.of, request.name, &mut self.headers)?;
+        self.newest_of(unfolded, request, |_| Ok(()))
+    }
+
+    /// The same for media that were found; for the newest state, what they hold is checked.
+    pub(super) fn newest_of(
+        &mut self,
+        unfolded: Unfolded,
+        request: &NewestRequest<'_>,
+        check: impl FnOnce(&Inventory) -> Result<(), Failure>,
+    ) -> Result<Newest, Failure> {
         let Unfolded {
             devices,
             notes,
@@ -121,7 +120,7 @@ impl Session {
         let mut inventory = Inventory::of(&devices, &in_folders, &mut self.headers)?;
         self.headers.end_round();
         if request.aim == Aim::Newest {
-            inventory.refuse_without(expected)?;
+            check(&inventory)?;
         }
         inventory.notes.splice(0..0, notes);
         if request.aim != Aim::Newest {

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_catalog::FILE_NAME;
 use windlass_device::DeviceAddress;
+use windlass_io::own::is_there;
 
 use crate::names::{absolute, is_own_side_file, part_of_database};
 use crate::{Failure, Session};
@@ -38,6 +40,9 @@ pub(crate) const WITH_REPLACE: &str = "Reissue the RESTORE statement using WITH 
 /// REPLACE alone does not overwrite a file that may be anybody's.
 const WITH_MOVE: &str = "It is not known as a file of the database that is restored. Use WITH MOVE to identify an \
                          alternate location; to overwrite it, name it WITH MOVE, and use WITH REPLACE.";
+
+/// The type of the first block of a medium in Microsoft Tape Format.
+const MEDIUM_BEGINS: &[u8] = b"TAPE";
 
 /// Tells of every file that cannot go to its place, not only of the first.
 pub(in crate::operation) fn all(
@@ -133,17 +138,21 @@ impl Placing<'_> {
         }
     }
 
-    /// Refuses the media that are being read.
+    /// Refuses the media that are being read, other backups, and catalogs: none of them is a database to replace.
     fn check_media(&self, wish: &Wish<'_>) -> Result<(), Failure> {
         let mut files = wish.devices.iter().filter_map(DeviceAddress::file);
         let is_medium = files.any(|file| absolute(file).is_ok_and(|path| path == self.path));
-        match is_medium {
-            false => Ok(()),
-            true => Err(self.refuse(table::path_means_no_file(
-                self.path.display(),
-                "it is the backup that is being restored.",
-            ))),
-        }
+        let why = if is_medium {
+            "it is the backup that is being restored."
+        } else if is_backup(self.path) {
+            "there is a backup, which no restore overwrites. Delete it yourself, or use another name."
+        } else if self.path.file_name() == Some(FILE_NAME.as_ref()) && is_there(self.path) {
+            "it is the catalog of an instance. Use another name."
+        } else {
+            return Ok(());
+        };
+        let message = table::path_means_no_file(self.path.display(), why);
+        Err(self.refuse(message))
     }
 
     fn refuse(&self, cause: Message) -> Failure {
@@ -153,6 +162,13 @@ impl Placing<'_> {
             table::restore_plan_problems(),
         ])
     }
+}
+
+/// Whether there is a medium, or the first of several.
+fn is_backup(path: &Path) -> bool {
+    // Nobody waits for the other end of a FIFO.
+    let device = DeviceAddress::disk(path);
+    device.length().is_some() && device.begin(MEDIUM_BEGINS.len()) == MEDIUM_BEGINS
 }
 
 /// If the settings list folders, what is restored must go to one of them; otherwise the reason.
