@@ -215,6 +215,8 @@ fn paths(
         name: "",
         devices,
         replace: options.replaces,
+        // What it gives back is a backup as a rule, and may take an earlier one's place.
+        replaces_backups: true,
     };
     for (index, path) in together.iter().enumerate() {
         if together.iter().take(index).any(|other| other == path) {

@@ -160,6 +160,7 @@ impl RestoreOperation<'_> {
             name: self.reader.name,
             devices: &self.reader.opened.devices,
             replace: self.reader.options.replaces,
+            replaces_backups: false,
         };
         placing.check(self.session, &wish)
     }

@@ -31,6 +31,7 @@ pub(in crate::operation) struct Wish<'a> {
     /// The media that are read.
     pub(in crate::operation) devices: &'a [DeviceAddress],
     pub(in crate::operation) replace: bool,
+    pub(in crate::operation) replaces_backups: bool,
 }
 
 /// What SQL Server advises where a file is in the way that the statement names.
@@ -144,7 +145,7 @@ impl Placing<'_> {
         let is_medium = files.any(|file| absolute(file).is_ok_and(|path| path == self.path));
         let why = if is_medium {
             "it is the backup that is being restored."
-        } else if is_backup(self.path) {
+        } else if !wish.replaces_backups && is_backup(self.path) {
             "there is a backup, which no restore overwrites. Delete it yourself, or use another name."
         } else if self.path.file_name() == Some(FILE_NAME.as_ref()) && is_there(self.path) {
             "it is the catalog of an instance. Use another name."

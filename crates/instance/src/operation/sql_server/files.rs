@@ -57,6 +57,7 @@ pub(in crate::operation) fn restore(
         name,
         devices: &reader.opened.devices,
         replace: options.replaces,
+        replaces_backups: false,
     };
     let of = known.as_ref().map(|known| known.name.as_str());
     check_places(session, of, &places, &wish)?;

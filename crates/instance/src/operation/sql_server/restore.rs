@@ -174,6 +174,7 @@ impl Media<'_> {
             name,
             devices: self.devices,
             replace: destination.replace,
+            replaces_backups: false,
         };
         check_places(session, own, &places, &wish)?;
         Ok(places)
