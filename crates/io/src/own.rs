@@ -296,16 +296,15 @@ const REPLACED_MAX: usize = 100;
 
 /// Opens a file of an earlier run. One that another process replaces before it is checked is opened again.
 pub(crate) fn open_checked(path: &Path, options: &mut OpenOptions) -> io::Result<(File, Metadata)> {
-    let mut open = || open_regular(path, options, OFlags::NOFOLLOW).map_err(explain);
-    let mut opened = open()?;
-    for _ in 0..REPLACED_MAX {
-        if opened.1.nlink() > 0 {
-            break;
+    let mut replaced = 0;
+    loop {
+        let (file, metadata) = open_regular(path, options, OFlags::NOFOLLOW).map_err(explain)?;
+        if metadata.nlink() > 0 || replaced == REPLACED_MAX {
+            check(&metadata)?;
+            return Ok((file, metadata));
         }
-        opened = open()?;
+        replaced += 1;
     }
-    check(&opened.1)?;
-    Ok(opened)
 }
 
 /// Reads such a file, of at most `bytes_max`.
