@@ -5,22 +5,17 @@
 //! store keeps to such a condition on deletions, each is asked what is there just before.
 
 use std::io;
-use std::thread;
-use std::time::Duration;
 
 use http::header::{ETAG, IF_MATCH};
 use http::{HeaderMap, HeaderName, Method, Request, StatusCode};
 use object_store::ObjectStoreExt as _;
 use object_store::client::HttpRequestBody;
 
+use super::again::{Failed, repeated};
 use super::signed::{Answer, ask, asked, coded_path};
 use super::store::runtime;
 use super::url::StoreKind;
 use super::{Found, ObjectAddress, failure, quoted, signed};
-
-/// How often a deletion is tried again, and how long it waits at first; each time twice as long.
-const RETRIES_MAX: u32 = 5;
-const RETRY_AFTER: Duration = Duration::from_millis(200);
 
 /// Google's number of an object, and the condition on it: it has none on tags.
 const GENERATION: &str = "x-goog-generation";
@@ -152,28 +147,6 @@ impl ObjectAddress {
         let path = format!("/{}", coded_path(&self.url.key));
         let body = HttpRequestBody::empty();
         runtime()?.block_on(asked(self.stores()?, request, &path, body))
-    }
-}
-
-/// Why a request did not do.
-enum Failed {
-    /// The same request can succeed later.
-    Passing(io::Error),
-    ForGood(io::Error),
-}
-
-/// What a request gives, which is made again while it can succeed later.
-fn repeated<T>(mut request: impl FnMut() -> Result<T, Failed>) -> io::Result<T> {
-    let mut wait = RETRY_AFTER;
-    let mut retries = RETRIES_MAX;
-    loop {
-        match request() {
-            Ok(done) => return Ok(done),
-            Err(Failed::Passing(_)) if retries > 0 => thread::sleep(wait),
-            Err(Failed::Passing(error) | Failed::ForGood(error)) => return Err(error),
-        }
-        wait *= 2;
-        retries -= 1;
     }
 }
 

@@ -6,7 +6,6 @@ use object_store::Error;
 use object_store::client::HttpError;
 
 use super::hidden;
-use super::tls::innermost;
 
 /// What to do about an answer of a store.
 const ADVICE: &[(&str, &str)] = &[
@@ -100,16 +99,15 @@ pub(super) fn reported(error: &Error) -> io::Error {
 
 /// Why there is no answer to a request that was made here.
 pub(super) fn unanswered(error: &HttpError) -> io::Error {
-    let cause = innermost(error);
-    io::Error::other(hidden::masked(match is_own(&cause) {
-        true => cause,
-        false => format!("the store could not be reached: {cause}"),
-    }))
+    io::Error::other(hidden::masked(unreached(innermost(error))))
 }
 
-/// Whether the reason was found here, and says what the store does.
-fn is_own(reason: &str) -> bool {
-    reason.starts_with("the store ")
+/// A cause without an answer of the store. What was found out here says itself what the store does.
+fn unreached(cause: String) -> String {
+    match cause.starts_with("the store ") {
+        true => cause,
+        false => format!("the store could not be reached: {cause}"),
+    }
 }
 
 /// An answer that is no success, to a request that was made here.
@@ -130,13 +128,11 @@ fn text(error: &Error) -> String {
             let advice = advice(STATUS_ADVICE, "301").unwrap_or_default();
             format!("the store answered with a redirection to nowhere: {advice}")
         }
-        None => match innermost(error) {
-            own if is_own(&own) => own,
-            path if matches!(error, Error::InvalidPath { .. }) => format!(
-                "the store lists an object that has no name here ({path}): move or delete it, or name another folder"
-            ),
-            why => format!("the store could not be reached: {why}"),
-        },
+        None if matches!(error, Error::InvalidPath { .. }) => format!(
+            "the store lists an object that has no name here ({}): move or delete it, or name another folder",
+            innermost(error)
+        ),
+        None => unreached(innermost(error)),
     };
     match retries(&whole) {
         Some(retries) => format!("{answer} (given up after {retries} retries)"),
@@ -211,6 +207,15 @@ fn retries(whole: &str) -> Option<&str> {
         .bytes()
         .all(|digit| digit.is_ascii_digit())
         .then_some(number)
+}
+
+/// The cause of all the others: the layers above repeat themselves.
+pub(super) fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! Everything asynchronous is in here: the rest of the product waits for it on its own threads.
 
 mod access;
+mod again;
 mod azure;
 mod circle;
 mod claim;

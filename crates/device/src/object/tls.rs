@@ -2,10 +2,11 @@
 //!
 //! `object_store` takes each of them for a connection that failed, and tries it again for as long as a store may be away.
 
-use std::error::Error;
 use std::io;
 
 use object_store::client::{HttpClient, HttpError, HttpErrorKind, HttpRequest, HttpResponse};
+
+use super::failure::innermost;
 
 /// What errors of `rustls` begin with, and what they mean.
 const REASONS: &[(&str, &str)] = &[
@@ -39,13 +40,4 @@ fn lasting(error: HttpError) -> HttpError {
 fn meaning(cause: &str) -> Option<String> {
     let found = REASONS.iter().find(|(begin, _)| cause.starts_with(begin));
     found.map(|(_, meaning)| format!("the store {meaning} ({cause})"))
-}
-
-/// The cause of all the others: the layers above repeat themselves.
-pub(super) fn innermost(error: &dyn Error) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
 }

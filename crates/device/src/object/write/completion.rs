@@ -1,19 +1,13 @@
 //! Gives an object its name, and finds out who has it then.
 
 use std::io;
-use std::thread;
-use std::time::Duration;
 
 use bytes::Bytes;
 use object_store::{ObjectStore as _, PutMode, PutOptions, PutPayload};
 
 use super::{Earlier, ObjectWriter, State, wait};
+use crate::object::again::{Failed, repeated};
 use crate::object::{Found, found};
-
-/// How often an object is looked for whose completion the store has confirmed, and how long the next look waits at first; each
-/// time twice as long.
-const LOOKS_MAX: u32 = 6;
-const LOOK_AFTER: Duration = Duration::from_millis(200);
 
 /// Whose object has the name.
 pub(super) enum Holder {
@@ -29,28 +23,24 @@ impl ObjectWriter {
         if self.address.is_write_only() {
             return self.take_unseen(completed);
         }
-        let holder = match completed {
-            Ok(()) => self.holder_soon(),
-            Err(_) => self.holder(),
+        let is_named = match completed {
+            Ok(()) => self.is_seen()?,
+            Err(error) => match self.holder() {
+                Ok(Holder::Ours(_)) => true,
+                _ if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                Ok(Holder::Nobody) => return Err(raced(&error)),
+                Ok(Holder::Another) | Err(_) => false,
+            },
         };
-        Err(match (completed, holder) {
-            (_, Ok(Holder::Ours(_))) => {
-                self.state = State::Named;
-                self.upload = None;
-                if let Some(claim) = self.claim.take() {
-                    claim.release();
-                }
-                return self.address.check_lock();
-            }
-            (Err(error), _) if error.kind() != io::ErrorKind::AlreadyExists => error,
-            (Err(error), Ok(Holder::Nobody)) => raced(&error),
-            (Ok(()), Ok(Holder::Nobody)) => vanished(),
-            (Err(_), _) | (Ok(()), Ok(Holder::Another)) => taken(),
-            (Ok(()), Err(error)) => io::Error::new(
-                error.kind(),
-                format!("the object was completed, but not found again: {error}"),
-            ),
-        })
+        if !is_named {
+            return Err(taken());
+        }
+        self.state = State::Named;
+        self.upload = None;
+        if let Some(claim) = self.claim.take() {
+            claim.release();
+        }
+        self.address.check_lock()
     }
 
     /// Lets the object appear.
@@ -105,17 +95,18 @@ impl ObjectWriter {
         })
     }
 
-    /// The same behind a completion that the store has confirmed: not every store shows the object at once.
-    fn holder_soon(&self) -> io::Result<Holder> {
-        let mut wait = LOOK_AFTER;
-        for _ in 1..LOOKS_MAX {
-            match self.holder()? {
-                Holder::Nobody => thread::sleep(wait),
-                holder => return Ok(holder),
-            }
-            wait *= 2;
-        }
-        self.holder()
+    /// Whether the object that has the name is the one of a completion that the store has confirmed: not every store shows it
+    /// at once.
+    fn is_seen(&self) -> io::Result<bool> {
+        repeated(|| match self.holder() {
+            Ok(Holder::Ours(_)) => Ok(true),
+            Ok(Holder::Another) => Ok(false),
+            Ok(Holder::Nobody) => Err(Failed::Passing(vanished())),
+            Err(error) => Err(Failed::ForGood(io::Error::new(
+                error.kind(),
+                format!("the object was completed, but not found again: {error}"),
+            ))),
+        })
     }
 
     /// Believes the store's answer: the key may not look.
