@@ -37,6 +37,19 @@ const FORMAT_VERSION_TAG: u16 = 0x8001;
 /// First bytes of SQL Server's compressed container.
 const SQL_SERVER_CONTAINER: &[u8; 8] = b"MSSQLBAK";
 
+/// Number of bytes that [`begins_medium`] and [`begins_backup`] examine.
+pub const FIRST_BYTES: usize = SQL_SERVER_CONTAINER.len();
+
+/// Whether these bytes begin a medium in Microsoft Tape Format, of whichever program.
+pub fn begins_medium(first: &[u8]) -> bool {
+    first.starts_with(&Id::TAPE.0)
+}
+
+/// The same, or SQL Server's container of one.
+pub fn begins_backup(first: &[u8]) -> bool {
+    begins_medium(first) || first.starts_with(SQL_SERVER_CONTAINER)
+}
+
 records! {
     /// What a media family says about itself and its media set.
     MediaHeader, "media header" {

@@ -49,7 +49,8 @@ pub use configuration::{
 pub use error::{MediaError, ReadError};
 pub use fuzzing::fuzz_family;
 pub use header::{
-    BLOCK_BYTES, FAMILIES_MAX, FORMAT_VERSION, MediaHeader, SOFTWARE_NAME, VENDOR_ID,
+    BLOCK_BYTES, FAMILIES_MAX, FIRST_BYTES, FORMAT_VERSION, MediaHeader, SOFTWARE_NAME, VENDOR_ID,
+    begins_backup, begins_medium,
 };
 pub use held::{HELD_BYTES_MAX, Held, HeldRuns};
 pub use index::{IndexEntry, IndexSegment, SEGMENT_CHUNKS_MAX};

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use windlass_crypt::{Error as CryptError, KeyBlock, KeyFile, Recipient, SetKey};
 use windlass_device::{DeviceAddress, Operation, SideAddress, SideObject};
 use windlass_io::{own, secret};
+use windlass_media::begins_backup;
 
 use crate::error::Error;
 use crate::key_files::{KEY_FILE_SUFFIX, key_file};
@@ -169,11 +170,8 @@ impl<'a> NewKeyFile<'a> {
 
 /// Refuses to replace what is no key file, but a backup or a database of that name.
 fn refuse_content(earlier: Option<&[u8]>) -> io::Result<()> {
-    let is_other = earlier.is_some_and(|bytes| {
-        [&b"TAPE"[..], b"SQLite format 3\0"]
-            .iter()
-            .any(|begin| bytes.starts_with(begin))
-    });
+    let is_other = earlier
+        .is_some_and(|bytes| begins_backup(bytes) || bytes.starts_with(b"SQLite format 3\0"));
     match is_other {
         true => {
             let reason = "it is a backup or a database, not a key file, and is kept";

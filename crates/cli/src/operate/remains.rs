@@ -1,15 +1,12 @@
 //! Files that a killed creation, import or export has left under a temporary name.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use windlass_catalog::Catalog;
+use windlass_device::DeviceAddress;
 use windlass_io::own;
-
-/// First bytes of a medium: a backup that was interrupted while its media were given their names.
-const MEDIUM: &[u8] = b"TAPE";
+use windlass_media::{FIRST_BYTES, begins_medium};
 
 /// The files in the folders of the instance's databases that nobody is making any more, and their lengths.
 pub(super) fn find(
@@ -46,8 +43,7 @@ pub(super) fn find(
     Ok(found)
 }
 
+/// Whether it is of a backup that was interrupted while its media were given their names.
 fn is_medium(path: &Path) -> bool {
-    let mut first = [0; MEDIUM.len()];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut first));
-    read.is_ok() && first == MEDIUM
+    begins_medium(&DeviceAddress::disk(path).begin(FIRST_BYTES))
 }

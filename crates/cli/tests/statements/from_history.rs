@@ -25,20 +25,25 @@ fn restored(place: &Place) -> serde_json::Value {
     found
 }
 
+/// A restore that succeeds, and the last row of what it restores.
+#[track_caller]
+fn gives(place: &Place, how: &[&str], last: u32) -> Run {
+    let run = restore(place, how);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(restored(place), last, "{how:?}");
+    run
+}
+
 #[test]
 fn the_newest_state_or_a_moment_is_restored_from_what_the_history_names() {
     let place = Place::new();
     chain(&place, 2);
     for how in [&["--latest", "--of", "Shop"][..], &["--of", "Shop"]] {
-        let run = restore(&place, how);
-        assert_eq!(run.code, Some(0), "{}", run.err);
-        assert_eq!(restored(&place), 2);
+        gives(&place, how, 2);
     }
     let header = succeed(&place, "RESTORE HEADERONLY FROM DISK = 'D:\\1.trn'").results();
     let end = format!("lsn:{}", header[0][0]["LastLSN"].as_str().expect("an LSN"));
-    let run = restore(&place, &["--at", &end, "--of", "Shop"]);
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    assert_eq!(restored(&place), 1);
+    gives(&place, &["--at", &end, "--of", "Shop"], 1);
 }
 
 #[test]
@@ -69,9 +74,7 @@ fn an_older_backup_under_the_name_of_the_newest_is_not_taken_for_it() {
         assert!(drill.err.contains("50324"), "{}", drill.err);
     }
     std::fs::write(place.path("2.trn"), newest).expect("put back");
-    let run = restore(&place, &["--latest", "--of", "Shop"]);
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    assert_eq!(restored(&place), 2);
+    gives(&place, &["--latest", "--of", "Shop"], 2);
 }
 
 #[test]
@@ -89,9 +92,7 @@ fn a_newest_backup_that_another_database_has_overwritten_is_missed_until_it_is_p
     );
     refused(&place, &["--of", "Shop"], "50324");
     std::fs::write(place.path("2.trn"), newest).expect("put back");
-    let run = restore(&place, &["--of", "Shop"]);
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    assert_eq!(restored(&place), 2);
+    gives(&place, &["--of", "Shop"], 2);
     // An older state of a file, to which another database appends.
     std::fs::copy(place.path("1.trn"), place.path("2.trn")).expect("copied over");
     succeed(&place, "BACKUP DATABASE Other TO DISK = 'D:\\2.trn'");
@@ -122,10 +123,8 @@ fn a_medium_that_cannot_be_read_is_missed_only_where_it_is_needed() {
     succeed(&place, mirrors);
     for bad in ["full.bak", "2.bak"] {
         std::fs::write(place.path(bad), "no backup").expect("a file");
-        let run = restore(&place, &["--of", "Shop"]);
-        assert_eq!(run.code, Some(0), "{}", run.err);
+        let run = gives(&place, &["--of", "Shop"], 2);
         assert!(run.err.contains(bad), "{}", run.err);
-        assert_eq!(restored(&place), 2);
     }
     std::fs::write(place.path("m.bak"), "no backup").expect("a file");
     refused(&place, &["--of", "Shop"], "50324");
@@ -136,7 +135,14 @@ fn a_medium_that_cannot_be_read_is_missed_only_where_it_is_needed() {
 fn no_restore_overwrites_a_backup_or_a_catalog() {
     let place = Place::new();
     chain(&place, 1);
-    for target in ["full.bak", "1.trn", "instance/windlass.catalog"] {
+    // SQL Server's, compressed.
+    std::fs::write(place.path("server.bak"), b"MSSQLBAK and more").expect("a file");
+    for target in [
+        "full.bak",
+        "1.trn",
+        "server.bak",
+        "instance/windlass.catalog",
+    ] {
         let before = std::fs::read(place.path(target)).expect("a file");
         for how in [&["--of", "Shop"][..], &["full.bak", "1.trn"]] {
             let arguments = [&["restore", "--replace", "--to", target][..], how].concat();
@@ -162,15 +168,11 @@ fn the_history_may_name_more_media_than_a_media_set_has() {
         }
         back_up_log(&place, &format!("{number}.trn"));
     }
-    let run = restore(&place, &["--of", "Shop"]);
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    assert_eq!(restored(&place), 65);
+    gives(&place, &["--of", "Shop"], 65);
     let logs: Vec<String> = (1..=65).map(|number| format!("{number}.trn")).collect();
     let mut named: Vec<&str> = logs.iter().map(String::as_str).collect();
     named.push("full.bak");
-    let run = restore(&place, &named);
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    assert_eq!(restored(&place), 65);
+    gives(&place, &named, 65);
 }
 
 #[test]

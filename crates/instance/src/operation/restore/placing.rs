@@ -10,6 +10,7 @@ use windlass_base::message::table;
 use windlass_catalog::FILE_NAME;
 use windlass_device::DeviceAddress;
 use windlass_io::own::is_there;
+use windlass_media::{FIRST_BYTES, begins_backup};
 
 use crate::names::{absolute, is_own_side_file, part_of_database};
 use crate::{Failure, Session};
@@ -31,6 +32,7 @@ pub(in crate::operation) struct Wish<'a> {
     /// The media that are read.
     pub(in crate::operation) devices: &'a [DeviceAddress],
     pub(in crate::operation) replace: bool,
+    /// Whether other backups than these may be overwritten.
     pub(in crate::operation) replaces_backups: bool,
 }
 
@@ -41,9 +43,6 @@ pub(crate) const WITH_REPLACE: &str = "Reissue the RESTORE statement using WITH 
 /// REPLACE alone does not overwrite a file that may be anybody's.
 const WITH_MOVE: &str = "It is not known as a file of the database that is restored. Use WITH MOVE to identify an \
                          alternate location; to overwrite it, name it WITH MOVE, and use WITH REPLACE.";
-
-/// The type of the first block of a medium in Microsoft Tape Format.
-const MEDIUM_BEGINS: &[u8] = b"TAPE";
 
 /// Tells of every file that cannot go to its place, not only of the first.
 pub(in crate::operation) fn all(
@@ -96,8 +95,7 @@ impl Placing<'_> {
         if let Err(error) = windlass_io::own::refuse_special(self.path) {
             return Err(self.refuse(table::path_means_no_file(self.path.display(), error)));
         }
-        let is_there = windlass_io::own::is_there(self.path);
-        if is_there && !(self.is_named && wish.replace) {
+        if is_there(self.path) && !(self.is_named && wish.replace) {
             let path = self.path.display().to_string();
             let way = match self.is_named {
                 true => WITH_REPLACE,
@@ -143,9 +141,10 @@ impl Placing<'_> {
     fn check_media(&self, wish: &Wish<'_>) -> Result<(), Failure> {
         let mut files = wish.devices.iter().filter_map(DeviceAddress::file);
         let is_medium = files.any(|file| absolute(file).is_ok_and(|path| path == self.path));
+        let first = || DeviceAddress::disk(self.path).begin(FIRST_BYTES);
         let why = if is_medium {
             "it is the backup that is being restored."
-        } else if !wish.replaces_backups && is_backup(self.path) {
+        } else if !wish.replaces_backups && begins_backup(&first()) {
             "there is a backup, which no restore overwrites. Delete it yourself, or use another name."
         } else if self.path.file_name() == Some(FILE_NAME.as_ref()) && is_there(self.path) {
             "it is the catalog of an instance. Use another name."
@@ -163,13 +162,6 @@ impl Placing<'_> {
             table::restore_plan_problems(),
         ])
     }
-}
-
-/// Whether there is a medium, or the first of several.
-fn is_backup(path: &Path) -> bool {
-    // Nobody waits for the other end of a FIFO.
-    let device = DeviceAddress::disk(path);
-    device.length().is_some() && device.begin(MEDIUM_BEGINS.len()) == MEDIUM_BEGINS
 }
 
 /// If the settings list folders, what is restored must go to one of them; otherwise the reason.

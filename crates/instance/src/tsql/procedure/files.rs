@@ -2,13 +2,15 @@
 //!
 //! They see and change only what is in the folders of mapped drives and in those that restores are confined to.
 
-use std::fs::{File, Metadata};
-use std::io::{ErrorKind, Read as _};
+use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use windlass_base::message::table;
+use windlass_device::DeviceAddress;
+use windlass_media::{FIRST_BYTES, begins_medium};
 use windlass_tsql::ast::{Argument, ArgumentDirection, ArgumentValue, Value as Written};
 use windlass_tsql::span::Spanned;
 
@@ -23,9 +25,6 @@ const ENTRIES_MAX: usize = 100_000;
 
 /// How deep it goes.
 const DEPTH_MAX: i64 = 64;
-
-/// How the first block of a backup begins, Windlass's or SQL Server's.
-const MEDIUM: &[u8; 4] = b"TAPE";
 
 /// `xp_fileexist 'path' [, @exists OUTPUT]`
 pub(super) fn file_exists(
@@ -230,10 +229,9 @@ fn delete_file(path: &Path, extension: Option<&str>, before: DateTime) -> Result
         .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
 }
 
+/// Whether there is a backup, of Windlass or of SQL Server.
 fn is_backup(path: &Path) -> bool {
-    let mut start = [0; 4];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && start == *MEDIUM
+    begins_medium(&DeviceAddress::disk(path).begin(FIRST_BYTES))
 }
 
 fn is_older(path: &Path, before: DateTime) -> bool {
