@@ -337,7 +337,7 @@ fn steps(
         return Some(Steps::of(options, true));
     }
     let request = NewestRequest {
-        of: arguments.of.as_deref(),
+        of: known.or(arguments.of.as_deref()),
         name,
         target: arguments.to.as_deref(),
         leaves_open: arguments.no_recovery,
@@ -345,7 +345,7 @@ fn steps(
         keys: &options.keys,
     };
     let newest = match known {
-        Some(database) => session.newest_known(database, &request),
+        Some(_) => session.newest_known(&request),
         None => session.newest(&options.media, &request),
     };
     let newest = reported(newest, console)?;

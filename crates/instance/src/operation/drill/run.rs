@@ -164,7 +164,7 @@ fn plan(
         keys: &options.keys,
     };
     if options.media.is_empty() {
-        return session.newest_known(database, &request);
+        return session.newest_known(&request);
     }
     let tags = session.instance.tags();
     let store = device::Store {

@@ -13,7 +13,7 @@ use crate::message_of::os_error;
 use crate::retention::{FoundMedia, FoundOther, Scan, scan_only};
 
 /// Maximum number of files that are left out by name.
-pub(super) const LEFT_OUT_REPORTED: usize = 10;
+const LEFT_OUT_REPORTED: usize = 10;
 
 /// Media that were named, with the folders among them opened.
 pub(super) struct Unfolded {
@@ -117,12 +117,21 @@ fn unseen(found: &Scan, wanted: Option<&str>) -> Option<FoundOther> {
 /// Says which files may be media and cannot be used: a newer backup may be in them.
 fn report(found: &Scan, notes: &mut Vec<Message>) {
     let others = found.others.iter().filter(|other| other.may_be_medium);
-    let others: Vec<Message> = others
-        .map(|other| table::set_left_out(format!("'{}'", other.device), &other.reason))
+    let others: Vec<(DeviceAddress, String)> = others
+        .map(|other| (other.device.clone(), other.reason.clone()))
         .collect();
-    let more = others.len().saturating_sub(LEFT_OUT_REPORTED);
-    notes.extend(others.into_iter().take(LEFT_OUT_REPORTED));
+    notes.extend(noted(&others));
+}
+
+/// The first files that are left out, each with its reason, and the number of the others.
+pub(super) fn noted(left_out: &[(DeviceAddress, String)]) -> Vec<Message> {
+    let first = left_out.iter().take(LEFT_OUT_REPORTED);
+    let mut notes: Vec<Message> = first
+        .map(|(device, why)| table::set_left_out(format!("'{device}'"), why))
+        .collect();
+    let more = left_out.len().saturating_sub(LEFT_OUT_REPORTED);
     if more > 0 {
         notes.push(table::more_files_left_out(more));
     }
+    notes
 }

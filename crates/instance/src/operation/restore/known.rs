@@ -5,74 +5,53 @@
 
 use std::path::Path;
 
+use windlass_base::Message;
 use windlass_base::at_once::at_once;
 use windlass_base::message::table;
-use windlass_base::{Guid, Message};
 use windlass_catalog::PastBackup;
 use windlass_device::DeviceAddress;
 
-use super::folder::{LEFT_OUT_REPORTED, Unfolded};
+use super::folder::{Unfolded, noted};
 use super::newest::{Newest, NewestRequest};
 use crate::operation::device::{self, DeviceName};
 use crate::{Failure, Session};
 
-/// A backup without which no state on the media is the newest one.
-struct Expected {
-    set_guid: Guid,
-    /// What is said if it is not there.
-    missing: Message,
-}
-
-impl Expected {
-    fn of(backup: &PastBackup, database: &str) -> Option<Self> {
-        let finished = backup.finished.map(|finished| finished.to_string());
-        let device = backup.devices.first().cloned().unwrap_or_default();
-        Some(Self {
-            set_guid: backup.set_guid?,
-            missing: table::newest_backup_gone(database, finished.unwrap_or_default(), device),
-        })
-    }
-}
-
 impl Session {
-    /// Finds the sets that give a state of a database, on the media that the history names.
+    /// Finds the sets that give a state of a database, on the media that the history names; of the database `of`, or else
+    /// `name`.
     ///
     /// # Errors
     /// 50293 if the history knows no backup, or none of its media are there; 50324 if the newest backup is not on them, for
     /// the newest state (that a moment is reached, the log shows); those of [`Session::newest`].
-    pub fn newest_known(
-        &mut self,
-        database: &str,
-        request: &NewestRequest<'_>,
-    ) -> Result<Newest, Failure> {
+    pub fn newest_known(&mut self, request: &NewestRequest<'_>) -> Result<Newest, Failure> {
+        let database = request.of.unwrap_or(request.name);
         let past = self.instance.catalog().past_backups(Some(database))?;
-        let lacking = || table::drill_without_backups(database);
-        // What the history was told to forget, it knows as the base of others, and as no more.
-        if past.iter().all(|backup| backup.is_forgotten) {
-            return Err(lacking().into());
-        }
         // Dates go back with the clock, the numbers of the history do not. One that was overwritten is the newest all the same.
         let newest = past.iter().max_by_key(|backup| backup.id);
-        let expected = newest.and_then(|newest| Expected::of(newest, database));
+        // What the history was told to forget, it knows as the base of others, and as no more.
+        let is_known = past.iter().any(|backup| !backup.is_forgotten);
+        let Some(newest) = newest.filter(|_| is_known) else {
+            return Err(table::drill_without_backups(database).into());
+        };
         let media = self.known_media(&past)?;
         let left_out = media.notes.clone();
-        let failed = |message| Failure::from([left_out.clone(), vec![message]].concat());
+        let failed = |why: Message| Failure::from([left_out.clone(), vec![why]].concat());
         if media.devices.is_empty() {
-            return Err(failed(lacking()));
+            return Err(failed(table::drill_without_backups(database)));
         }
         let request = NewestRequest {
             of: Some(database),
             ..request.clone()
         };
-        let plan = self.newest_of(media, &request, |inventory| match &expected {
-            Some(expected) if !inventory.has(expected.set_guid) => {
-                Err(failed(expected.missing.clone()))
+        let plan = self.newest_of(media, &request, |inventory| {
+            match newest.set_guid.is_some_and(|guid| inventory.has(guid)) {
+                true => Ok(()),
+                false => Err(failed(missing(newest, database))),
             }
-            _ => Ok(()),
         })?;
         match plan.steps.is_empty() {
             // What lies there by now has no set that could be chosen.
-            true => Err(failed(lacking())),
+            true => Err(failed(table::drill_without_backups(database))),
             false => Ok(plan),
         }
     }
@@ -115,14 +94,7 @@ impl Session {
                 Err(error) => left_out.push((device, error.to_string())),
             }
         }
-        let more = left_out.len().saturating_sub(LEFT_OUT_REPORTED);
-        let reported = left_out.into_iter().take(LEFT_OUT_REPORTED);
-        known.notes.extend(
-            reported.map(|(device, why)| table::set_left_out(format!("'{}'", device.name), why)),
-        );
-        if more > 0 {
-            known.notes.push(table::more_files_left_out(more));
-        }
+        known.notes = noted(&left_out);
         Ok(known)
     }
 
@@ -134,6 +106,13 @@ impl Session {
         let tags = self.instance.tags();
         device::addresses(self, &named, &tags, &device::Store::default())
     }
+}
+
+/// What is said if the newest backup is not on its media.
+fn missing(newest: &PastBackup, database: &str) -> Message {
+    let finished = newest.finished.map(|finished| finished.to_string());
+    let device = newest.devices.first().cloned().unwrap_or_default();
+    table::newest_backup_gone(database, finished.unwrap_or_default(), device)
 }
 
 /// What is under the name of a medium.
