@@ -1,18 +1,17 @@
 //! Refuses names that would be taken for files of odd names: URLs and names of Windows where only files are understood, and
 //! `-`.
 
-use std::path::Path;
-
 use clap::ArgMatches;
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_instance::{is_url, shown};
+use windlass_instance::{is_of_windows, is_url, shown};
 
 /// The arguments that name media, of the commands that reach object storage.
 const TAKE_URLS: &[(&str, &[&str])] = &[
     ("backup", &["base", "mirror", "to"]),
     ("check", &["media"]),
     ("doctor", &["store", "uploads"]),
+    ("devices", &["to"]),
     ("drill", &["from"]),
     ("expire", &["folders"]),
     ("extract", &["files"]),
@@ -42,7 +41,10 @@ const TEXTS: &[&str] = &[
 /// The arguments among these whose names are resolved as those of T-SQL are, with drives.
 const TAKE_DRIVES: &[(&str, &[&str])] = &[
     ("backup", &["mirror", "to"]),
+    ("check", &["media"]),
+    ("compression", &["to"]),
     ("drill", &["from"]),
+    ("expire", &["folders"]),
     ("extract", &["files"]),
     ("files", &["media"]),
     ("header", &["media"]),
@@ -50,10 +52,12 @@ const TAKE_DRIVES: &[(&str, &[&str])] = &[
     ("label", &["media"]),
     ("rekey", &["media"]),
     ("repack", &["files", "mirror", "to"]),
-    ("restore", &["media"]),
-    ("ship", &["media"]),
+    ("restore", &["media", "to"]),
+    ("ship", &["media", "to"]),
     ("sql", &["on"]),
-    ("unpack", &["media"]),
+    ("stages", &["to"]),
+    ("tune", &["to"]),
+    ("unpack", &["media", "to"]),
     ("verify", &["media"]),
 ];
 
@@ -86,14 +90,4 @@ fn refusal(command: &str, argument: &str, value: &str) -> Option<Message> {
     }
     (value == "-" && takes(TAKE_URLS) && !TAKE_DASHES.contains(&argument))
         .then(table::dash_is_no_file)
-}
-
-/// Whether a name has the form of one of Windows, and no file here has it: `E:\x.bak`, `\\server\share\x.bak`.
-pub(crate) fn is_of_windows(name: &str) -> bool {
-    let mut characters = name.chars();
-    let has_letter = characters
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic());
-    let has_drive = has_letter && characters.next() == Some(':') && characters.next().is_some();
-    (has_drive || name.starts_with(r"\\")) && !Path::new(name).exists()
 }

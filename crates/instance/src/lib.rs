@@ -92,7 +92,7 @@ pub use instance::{
 };
 pub use keys::SERVICE_KEY_FILE;
 pub use login::{LoginRefusal, Principal, Role, authenticate};
-pub use names::{Drives, NameError, absolute, logical_name};
+pub use names::{Drives, NameError, absolute, is_of_windows, logical_name};
 pub use operation::{is_url, shown};
 pub use outcome::{
     Collected, Column, ColumnType, Completed, Event, Progress, ResultSet, Silent, Sink,

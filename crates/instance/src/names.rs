@@ -119,6 +119,18 @@ impl Drives {
         }
     }
 
+    /// The file that a name on the command line means: the one of this name, unless the name has
+    /// [the form of one of Windows](is_of_windows).
+    ///
+    /// # Errors
+    /// Those of [`Self::path`].
+    pub fn file(&self, written: &Path) -> Result<PathBuf, NameError> {
+        match written.to_str() {
+            Some(name) if is_of_windows(name) => self.path(name),
+            _ => Ok(written.to_owned()),
+        }
+    }
+
     fn mapped_path(&self, written: &str) -> Result<PathBuf, NameError> {
         // Paths of this system are not trimmed: a name may end with a blank.
         let text = match written.starts_with('/') {
@@ -185,6 +197,16 @@ impl Drives {
         let drive = self.mapped.iter().find(|drive| drive.letter == letter)?;
         Some(&drive.folder)
     }
+}
+
+/// Whether a name has the form of one of Windows, and no file here has it: `E:\x.bak`, `\\server\share\x.bak`.
+pub fn is_of_windows(name: &str) -> bool {
+    let mut characters = name.chars();
+    let has_letter = characters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic());
+    let has_drive = has_letter && characters.next() == Some(':') && characters.next().is_some();
+    (has_drive || name.starts_with(r"\\")) && !Path::new(name).exists()
 }
 
 /// The drive letter of `d:...`, in upper case.

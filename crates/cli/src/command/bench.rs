@@ -18,13 +18,12 @@ pub(crate) fn run(arguments: &BenchArguments, common: &Common) -> Outcome {
     if let Err(outcome) = check_files(&run.files) {
         return outcome;
     }
-    let Some(subject) = subject(&run.database, common) else {
+    let Some(subject) = subject(&run.database, &run.to, common) else {
         return Outcome::Failed;
     };
-    let folders = if run.to.is_empty() {
-        vec![windlass_io::directory::parent(subject.database.path())]
-    } else {
-        run.to.clone()
+    let folders = match subject.targets.is_empty() {
+        true => vec![windlass_io::directory::parent(subject.database.path())],
+        false => subject.targets.clone(),
     };
     let conditions = Conditions {
         rounds: run.rounds as usize,

@@ -1,6 +1,6 @@
 //! Shared by `bench` and `tune`: the measured database, and the destinations of results.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -9,7 +9,7 @@ use windlass_instance::Session;
 use windlass_io::output;
 use windlass_tune::{Database, Outcome as Measurements};
 
-use super::{Outcome, absolute, database_name, misused, reported, session};
+use super::{Outcome, absolute, database_name, misused, placed, reported, session};
 use crate::args::{Common, ResultFiles};
 use crate::output::{Console, Layout, error_line, message_line, result_json, result_text};
 
@@ -21,16 +21,19 @@ pub(super) struct Subject {
     pub(super) cancel: Arc<AtomicBool>,
     /// Algorithms that the server options do not allow.
     pub(super) without: Vec<Algorithm>,
+    /// Where backups go, by the drives of the instance.
+    pub(super) targets: Vec<PathBuf>,
     /// Keeps a page engine database open.
     _session: Session,
 }
 
-/// Finds the database named on the command line. Reports the error if there is none.
-pub(super) fn subject(written: &str, common: &Common) -> Option<Subject> {
+/// Finds the database named on the command line, and where its backups go. Reports the error if there is none.
+pub(super) fn subject(written: &str, to: &[PathBuf], common: &Common) -> Option<Subject> {
     let mut console = Console::new(common.json, Layout::Table);
     let mut session = session(common, &mut console)?;
     let is_registered = matches!(session.instance().database(written), Ok(Some(_)));
     let name = database_name(&mut session, written, &mut console)?;
+    let targets = placed(&session, to, &mut console)?;
     let source = reported(session.source(&name), &mut console)?;
     match Database::open(source) {
         Ok(database) => Some(Subject {
@@ -45,6 +48,7 @@ pub(super) fn subject(written: &str, common: &Common) -> Option<Subject> {
                 true => Vec::new(),
                 false => vec![Algorithm::QatDeflate],
             },
+            targets,
             _session: session,
         }),
         Err(error) => {

@@ -30,13 +30,12 @@ use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, Drive, FILE_NAME};
 use windlass_device::DeviceAddress;
 use windlass_instance::operation::DeviceName;
-use windlass_instance::{BatchEnd, Failure, Instance, Session, Settings, Sink};
+use windlass_instance::{BatchEnd, Failure, Instance, Session, Settings, Sink, is_of_windows};
 use windlass_io::queue::{IoMethodChoice, ring_refusal};
 use windlass_local::client::{LocalClient, Purpose};
 
 use crate::args::Common;
 use crate::output::{Console, error_line};
-use crate::url::is_of_windows;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -303,6 +302,18 @@ fn disk(path: &str) -> DeviceName {
     } else {
         absolute(Path::new(path))
     })
+}
+
+/// The files that names of Windows mean, by the session's drives; others as they are. Reports a drive that is not mapped.
+pub(crate) fn placed<'a>(
+    session: &Session,
+    written: impl IntoIterator<Item = &'a PathBuf>,
+    console: &mut Console,
+) -> Option<Vec<PathBuf>> {
+    let drives = session.instance().drives();
+    let files = written.into_iter().map(|path| drives.file(path));
+    let files: Result<Vec<_>, _> = files.collect();
+    reported(files.map_err(Failure::from), console)
 }
 
 /// The devices for some files.

@@ -8,7 +8,9 @@ use windlass_instance::operation::{
 use windlass_pipeline::OnDamage;
 
 use super::backup::{mirrors_refused, recipients, written};
-use super::{Outcome, absolute, disks, ended, io_method_refused, keys, refused, reported, session};
+use super::{
+    Outcome, absolute, disks, ended, io_method_refused, keys, placed, refused, reported, session,
+};
 use crate::args::{Common, RepackArguments, Threads, UnpackArguments};
 use crate::output::{Console, Layout, result_json};
 
@@ -66,6 +68,9 @@ pub(crate) fn unpack(arguments: &UnpackArguments, common: &Common) -> Outcome {
     let Some(mut session) = session(common, &mut console) else {
         return Outcome::Failed;
     };
+    let Some(to) = placed(&session, &arguments.to, &mut console) else {
+        return Outcome::Failed;
+    };
     let keys = match keys::ring(&arguments.keys) {
         Ok(keys) => keys,
         Err(message) => return refused(message, &mut console),
@@ -77,7 +82,7 @@ pub(crate) fn unpack(arguments: &UnpackArguments, common: &Common) -> Outcome {
             media_name: arguments.media_name.clone(),
             ..MediaOptions::default()
         },
-        to: arguments.to.clone(),
+        to,
         replaces: arguments.replace,
         continues_after_error: arguments.continue_after_error,
         keys,

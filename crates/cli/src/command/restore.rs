@@ -35,7 +35,10 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     crate::cancel::ends_reads(session.cancel_flag());
-    restore(&mut session, arguments, &mut console)
+    match target::by_drives(&session, arguments, &mut console) {
+        Some(arguments) => restore(&mut session, &arguments, &mut console),
+        None => Outcome::Failed,
+    }
 }
 
 /// Restores what the arguments name.

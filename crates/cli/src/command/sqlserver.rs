@@ -10,14 +10,13 @@ use windlass_bak::{
     Census, Container, Entry, FileCensus, ObjectCensus, SetListing, VersionWords, VirtualLog,
     Walked, page_type_name,
 };
-use windlass_instance::{is_url, shown};
+use windlass_instance::{is_of_windows, is_url, shown};
 use windlass_io::output;
 use windlass_sqlserver::BackupInput;
 
 use super::{Outcome, disks, existing_session, misused, reported};
 use crate::args::{Common, InspectArguments};
 use crate::output::{Console, Layout, Table, error_line, message_line, result_json, result_line};
-use crate::url::is_of_windows;
 
 /// Runs the command.
 pub(crate) fn inspect(arguments: &InspectArguments, common: &Common) -> Outcome {

@@ -14,7 +14,7 @@ pub(crate) fn run(arguments: &TuneArguments, common: &Common) -> Outcome {
     if let Err(outcome) = check_files(&arguments.files) {
         return outcome;
     }
-    let Some(subject) = subject(&arguments.database, common) else {
+    let Some(subject) = subject(&arguments.database, &arguments.to, common) else {
         return Outcome::Failed;
     };
     let request = Request {
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &TuneArguments, common: &Common) -> Outcome {
         time: arguments.time,
         cache: arguments.cache.cache.into(),
         without: subject.without.clone(),
-        targets: arguments.to.clone(),
+        targets: subject.targets.clone(),
     };
     let found = advice::advise(
         &subject.database,

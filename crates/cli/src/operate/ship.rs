@@ -12,7 +12,9 @@ use windlass_instance::operation::{Beyond, ShipOptions, Shipped};
 use windlass_instance::{Session, logical_name};
 
 use crate::args::{Common, KeyArguments, number_and_unit};
-use crate::command::{Outcome, absolute, disks, keys, misused, refused, reported, session_for};
+use crate::command::{
+    Outcome, absolute, disks, keys, misused, placed, refused, reported, session_for,
+};
 use crate::output::{Console, Layout, result_json, result_line};
 
 /// How often a pause looks whether it is over.
@@ -94,10 +96,10 @@ pub(super) fn run(arguments: &ShipArguments, common: &Common) -> Outcome {
         Ok(keys) => keys,
         Err(message) => return refused(message, &mut console),
     };
-    let target = arguments
-        .to
-        .as_ref()
-        .map(|path| PathBuf::from(absolute(path)));
+    let Some(target) = placed(&session, &arguments.to, &mut console) else {
+        return Outcome::Failed;
+    };
+    let target = target.first().map(|path| PathBuf::from(absolute(path)));
     let of_target = target.as_deref().map(logical_name).unwrap_or_default();
     let name = arguments.database.clone().unwrap_or(of_target);
     let options = ShipOptions {

@@ -323,6 +323,42 @@ fn a_prompt_completes_logical_devices_and_databases() {
     assert!(place.path("n.bak").exists());
 }
 
+#[test]
+fn a_drive_is_a_folder_in_every_place_of_media_and_restored_files() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("d")).unwrap();
+    let on_drive = |words: &[&str]| place.run(&[words, &["--drive", "d=d"]].concat());
+    for words in [
+        &["backup", "app.db", "--to", r"D:\app.bak"][..],
+        &["restore", r"D:\app.bak", "--to", r"D:\copy.db"],
+        &["restore", r"D:\app.bak", "--move", r"app=D:\moved.db"],
+        &["check", "--media", r"D:\"],
+        &["expire", r"D:\", "--last", "1"],
+        &["tune", "app.db", "--to", r"D:\", "--time", "1"],
+    ] {
+        let run = on_drive(words);
+        assert_eq!(run.code, Some(0), "{words:?}: {}", run.err);
+    }
+    assert_eq!(place.files("d"), ["app.bak", "copy.db", "moved.db"]);
+    for words in [
+        &["restore", r"D:\app.bak", "--to", r"E:\x.db"][..],
+        &["restore", r"D:\app.bak", "--move", r"app=E:\x.db"],
+        &["check", "--media", r"E:\"],
+        &["expire", r"E:\", "--last", "1"],
+        &["tune", "app.db", "--to", r"E:\", "--time", "1"],
+    ] {
+        let run = on_drive(words);
+        assert_ne!(run.code, Some(0), "{words:?}");
+        let said = run.out + &run.err;
+        assert!(
+            said.contains("the drive E: is not mapped"),
+            "{words:?}: {said}"
+        );
+    }
+    let run = on_drive(&["backup", r"D:\app.db", "--to", "x.bak"]);
+    assert!(run.err.contains("is a name of Windows"), "{}", run.err);
+}
+
 /// A command on a terminal of some columns.
 fn on_terminal(place: &Place, columns: u16, arguments: &[&str]) -> Terminal {
     let program = env!("CARGO_BIN_EXE_windlass");

@@ -3,6 +3,7 @@
 //! The keys of all credentials are opened once, so that a name is looked up without the instance.
 
 use std::fmt;
+use std::path::Path;
 
 use windlass_base::message::table;
 use windlass_catalog::CredentialRecord;
@@ -11,11 +12,12 @@ use zeroize::Zeroizing;
 
 use super::credential::{longest, opened};
 use super::{check_url, is_url, shown};
-use crate::{Failure, Instance, Session};
+use crate::{Drives, Failure, Instance, Session};
 
-/// The keys of the stores that an instance knows.
+/// The keys of the stores that an instance knows, and its drives.
 #[derive(Clone, Default)]
 pub struct Reach {
+    drives: Drives,
     records: Vec<CredentialRecord>,
     /// By record; `None` if the secret cannot be opened.
     secrets: Vec<Option<Zeroizing<String>>>,
@@ -31,7 +33,7 @@ impl fmt::Debug for Reach {
 }
 
 impl Reach {
-    /// With the credentials of an instance; those that cannot be opened open nothing.
+    /// With the drives and credentials of an instance; those that cannot be opened open nothing.
     ///
     /// # Errors
     /// Those of the catalog.
@@ -39,6 +41,7 @@ impl Reach {
         let records = instance.catalog().credentials()?;
         let secret = |record: &CredentialRecord| instance.open_secret(record).ok();
         Ok(Self {
+            drives: instance.drives().clone(),
             secrets: records.iter().map(secret).collect(),
             records,
         })
@@ -58,10 +61,11 @@ impl Reach {
     /// The folder of files, or of objects if it is a URL.
     ///
     /// # Errors
-    /// 3078 for a URL that names none.
+    /// 3078 for a URL that names none; [`NameError`](crate::NameError) for a drive that is not mapped.
     pub fn folder(&self, written: &str) -> Result<DeviceFolder, Failure> {
         if !is_url(written) {
-            return Ok(DeviceFolder::disk(written));
+            let folder = self.drives.file(Path::new(written))?;
+            return Ok(DeviceFolder::disk(folder));
         }
         let url = ObjectUrl::parse_any(written.trim())
             .map_err(|error| table::url_names_no_object(shown(written), error))?;

@@ -8,7 +8,25 @@ use windlass_instance::operation::{RestoreOptions, Sequence};
 use windlass_instance::{Failure, Session};
 
 use crate::args::RestoreArguments;
+use crate::command::placed;
 use crate::output::Console;
+
+/// The arguments with the files that names of Windows mean, by the session's drives.
+pub(super) fn by_drives(
+    session: &Session,
+    arguments: &RestoreArguments,
+    console: &mut Console,
+) -> Option<RestoreArguments> {
+    let mut arguments = arguments.clone();
+    if let Some(path) = &mut arguments.to {
+        *path = placed(session, [&*path], console)?.remove(0);
+    }
+    for (_, path) in &mut arguments.moves {
+        let file = placed(session, [&PathBuf::from(&*path)], console)?.remove(0);
+        *path = file.to_string_lossy().into_owned();
+    }
+    Some(arguments)
+}
 
 /// Refuses the file of a registered database, which T-SQL would replace as the database's own: whoever names a target
 /// file does not say that there is one.

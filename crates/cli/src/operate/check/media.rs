@@ -8,7 +8,7 @@ use windlass_instance::operation::Reach;
 use windlass_instance::overview::AHEAD;
 use windlass_instance::provenance::named_databases;
 use windlass_instance::retention::{self, FoundMedia, FoundOther, Place, Scan};
-use windlass_instance::{Failure, is_url};
+use windlass_instance::{Failure, is_of_windows, is_url};
 
 use super::verdict::{Reason, State, Subject, Verdict};
 use super::{Limits, is_asked, rest, texts};
@@ -102,17 +102,15 @@ fn verdict(scan: &Scan, asked: &[String], limits: Limits) -> Verdict {
     Verdict { subjects }
 }
 
-/// The folders, with the keys of their stores: an instance is needed for no others.
+/// The folders, by drives and with the keys of their stores: an instance is needed for no others.
 fn reached(written: &[String], common: &Common) -> Result<Vec<DeviceFolder>, Vec<Message>> {
-    let reach = match (
-        common.instance.as_ref(),
-        written.iter().any(|name| is_url(name)),
-    ) {
-        (Some(_), true) => {
+    let has_keys = common.instance.is_some() && written.iter().any(|name| is_url(name));
+    let reach = match has_keys || written.iter().any(|name| is_of_windows(name)) {
+        true => {
             let reach = Reach::of(&open(common)?);
             reach.map_err(|error| Failure::from(&error).messages)?
         }
-        _ => Reach::default(),
+        false => Reach::default(),
     };
     let folders = written.iter().map(|name| reach.folder(name));
     let folders: Result<Vec<DeviceFolder>, Failure> = folders.collect();
