@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs a package in a copy of this system that only this script sees, and backs up, verifies and restores there.
 # `cargo xtask dist --check` runs it as root: try.sh PACKAGE APP.DB INSTALL-COMMAND REMOVE-COMMAND
+# try.sh --possible fails where such a copy cannot be made.
 set -eu
 if [ "${WINDLASS_TRY:-}" != inside ]; then
     export WINDLASS_TRY=inside
@@ -14,6 +15,10 @@ mkdir "$work/upper" "$work/work" "$work/root"
 mount -t overlay -o "lowerdir=/,upperdir=$work/upper,workdir=$work/work" overlay "$work/root"
 mount --rbind /dev "$work/root/dev"
 mount -t proc proc "$work/root/proc"
+if [ "$1" = --possible ]; then
+    chroot "$work/root" true
+    exit
+fi
 mkdir -p "$work/root/try"
 cp "$1" "$2" "$work/root/try"
 cat >"$work/root/try/steps.sh" <<'STEPS'

@@ -202,5 +202,5 @@ fn test() -> Result<(), String> {
     run::tell_free_space("before the tests");
     let tests = run::step("tests", "cargo", &["test", "--workspace", "--no-fail-fast"]);
     run::tell_free_space("after the tests");
-    tests
+    tests.and_then(|()| dist::rehearse())
 }

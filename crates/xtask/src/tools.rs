@@ -4,10 +4,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::process::{Command, Stdio};
 
 /// A program, and the Debian package that contains it.
-const TOOLS: [(&str, &str); 10] = [
+const TOOLS: [(&str, &str); 11] = [
     ("chromium", "chromium"),
     ("curl", "curl"),
     ("nasm", "nasm"),
+    ("rpmbuild", "rpm"),
     ("sqlite3", "sqlite3"),
     ("tsql", "freetds-bin"),
     ("pip3", "python3-venv"),

@@ -13,7 +13,8 @@ pub(super) fn archive(release: &Release, target: Target, tree: &Tree) -> Result<
     let name = format!("windlass-{}-{}-linux", release.version, target.name());
     let path = release.out.join(format!("{name}.tar.gz"));
     let below = format!("--transform=s,^\\.,{name},");
-    tar(release, &tree.0, &path, "gzip -9n", &[&below, "."])
+    let gzip = format!("gzip -{}n", release.level(9));
+    tar(release, &tree.0, &path, &gzip, &[&below, "."])
 }
 
 /// The debug information of the program and the extension, for `gdb` and `perf`.

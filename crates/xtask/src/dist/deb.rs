@@ -34,7 +34,8 @@ pub(super) fn make(release: &Release, target: Target, tree: &Tree) -> Result<(),
     }
     let (meta, data) = (folder.join("control.tar.gz"), folder.join("data.tar.xz"));
     tar(release, &control, &meta, "gzip -9n", &["."])?;
-    tar(release, &tree.0, &data, "xz -6 -T1", &["."])?;
+    let xz = format!("xz -{} -T1", release.level(6));
+    tar(release, &tree.0, &data, &xz, &["."])?;
     let bytes =
         |path: &Path| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
     let members = [

@@ -24,6 +24,7 @@ mod wheel;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 pub(crate) use self::build::Target;
 use crate::run::output;
@@ -43,6 +44,29 @@ pub(crate) struct Options {
     /// Makes everything a second time from a copy of the last commit in another folder, and compares.
     #[arg(long)]
     twice: bool,
+    /// Packs the programs of the tests, which are large and of this machine alone, and packs them quickly: to try everything
+    /// but the build.
+    #[arg(long, conflicts_with_all = ["target", "twice"])]
+    rehearse: bool,
+}
+
+/// Packs and tries the programs of the tests. Where a tool is absent, says so instead.
+pub(crate) fn rehearse() -> Result<(), String> {
+    let mut tools = ["rpmbuild", "xz", "gzip", "python3", "unshare"].into_iter();
+    if let Some(tool) = tools.find(|tool| !crate::tools::is_there(tool)) {
+        println!("== WARNING: THE PACKAGES WERE NOT TRIED: {tool} is absent");
+        return Ok(());
+    }
+    let begun = Instant::now();
+    run(&Options {
+        target: Vec::new(),
+        out: PathBuf::from("target/dist-rehearsal"),
+        check: true,
+        twice: false,
+        rehearse: true,
+    })?;
+    println!("== packages: ok, {:.1} s", begun.elapsed().as_secs_f64());
+    Ok(())
 }
 
 /// What all artefacts of one run have in common.
@@ -54,6 +78,15 @@ pub(crate) struct Release {
     pub(crate) out: PathBuf,
     /// For files on the way.
     pub(crate) work: PathBuf,
+    /// Whether nothing of it is handed out.
+    pub(crate) is_rehearsal: bool,
+}
+
+impl Release {
+    /// A compressor's level: the best one for what is handed out.
+    fn level(&self, best: u32) -> u32 {
+        if self.is_rehearsal { 1 } else { best }
+    }
 }
 
 /// Makes the artefacts.
@@ -65,7 +98,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     }
     // Manual pages and completions are printed by a program that runs here.
     targets.sort_by_key(|target| *target != host);
-    let release = release(&options.out)?;
+    let release = release(&options.out, options.rehearse)?;
     make(&release, &targets)?;
     if options.twice {
         make_again(&release, &targets)?;
@@ -80,11 +113,16 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
 fn make(release: &Release, targets: &[Target]) -> Result<(), String> {
     let mut printer = None;
     for target in targets {
-        let built = build::build(release, *target)?;
+        let built = match release.is_rehearsal {
+            true => build::of_tests(release, *target)?,
+            false => build::build(release, *target)?,
+        };
         let printer = printer.get_or_insert_with(|| built.program.clone());
         let tree = tree::make(release, &built, printer)?;
         archive::archive(release, *target, &tree)?;
-        archive::debug(release, *target, &built)?;
+        if !release.is_rehearsal {
+            archive::debug(release, *target, &built)?;
+        }
         deb::make(release, *target, &tree)?;
         rpm::make(release, *target, &tree)?;
         wheel::make(release, *target, &tree)?;
@@ -95,7 +133,7 @@ fn make(release: &Release, targets: &[Target]) -> Result<(), String> {
     checksums(&release.out)
 }
 
-fn release(out: &Path) -> Result<Release, String> {
+fn release(out: &Path, is_rehearsal: bool) -> Result<Release, String> {
     let manifest = read("Cargo.toml")?;
     let version = manifest
         .lines()
@@ -116,6 +154,7 @@ fn release(out: &Path) -> Result<Release, String> {
         epoch: epoch()?,
         out: absolute(out)?,
         work: absolute(&work)?,
+        is_rehearsal,
     })
 }
 

@@ -50,7 +50,7 @@ fn spec(release: &Release, tree: &Tree) -> Result<String, String> {
          %global _buildhost reproducible\n\
          %global use_source_date_epoch_as_buildtime 1\n\
          %global clamp_mtime_to_source_date_epoch 1\n\
-         %global _binary_payload w6.xzdio\n\
+         %global _binary_payload w{}.xzdio\n\
          AutoReqProv: no\n\
          Name: windlass\n\
          Version: {}\n\
@@ -65,6 +65,7 @@ fn spec(release: &Release, tree: &Tree) -> Result<String, String> {
          %install\n\
          mkdir -p %{{buildroot}}\n\
          cp -a '{}/.' %{{buildroot}}/\n",
+        release.level(6),
         release.version,
         tree.0.display(),
     );
