@@ -277,7 +277,7 @@ fn a_restore_goes_only_onto_its_base_and_recovery_may_come_later() {
     );
     assert!(pending(&log_of(place.path())).unwrap().is_some());
     restore_to(folder.path(), place.path(), 2, Recovery::NoRecovery).unwrap();
-    recover(&log_of(place.path()), "copy").unwrap();
+    recover(&log_of(place.path()), "copy", Existing::Replace).unwrap();
     let copy = open(place.path());
     assert_eq!(page(&copy, 5), [7; PAGE_BYTES]);
 }
@@ -388,7 +388,7 @@ fn a_plain_differential_upon_an_encrypted_full_is_refused_and_the_full_stays() {
         ..full
     };
     drop(EngineTarget::begin(&differential).unwrap());
-    recover(&log_of(place.path()), "copy").unwrap();
+    recover(&log_of(place.path()), "copy", Existing::Replace).unwrap();
     assert_eq!(page(&open(place.path()), 5), [7; PAGE_BYTES]);
 }
 
@@ -547,7 +547,7 @@ fn a_sequence_does_not_continue_with_the_data_files_of_another_restore() {
     let copy = format!("{staged}.copy");
     std::fs::copy(&staged, &copy).unwrap();
     std::fs::rename(&copy, &staged).unwrap();
-    let error = recover(&log_of(place.path()), "copy").unwrap_err();
+    let error = recover(&log_of(place.path()), "copy", Existing::Replace).unwrap_err();
     assert!(
         matches!(error, SourceError::RestoreInterrupted { .. }),
         "{error}"

@@ -51,6 +51,28 @@ pub struct PendingRestore {
     pub(super) progress: Progress,
 }
 
+/// The files that a sequence of restores is to replace: those that were there when it began.
+#[derive(Debug)]
+pub(super) struct Approved(Vec<(PathBuf, Option<u64>)>);
+
+impl Approved {
+    pub(super) fn of(state: &PendingRestore) -> Self {
+        let replacing = state.replacing();
+        Self(
+            replacing
+                .map(|(path, number)| (path.clone(), number))
+                .collect(),
+        )
+    }
+
+    /// Whether it may replace the file of this number at a path. Of one that a backup adds, the caller knows.
+    pub(super) fn has(&self, path: &Path, number: Option<u64>) -> bool {
+        let mut known = self.0.iter();
+        let known = known.find(|(known, _)| known == path);
+        known.is_none_or(|(_, approved)| *approved == number)
+    }
+}
+
 /// Progress of a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

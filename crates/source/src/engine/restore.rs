@@ -13,7 +13,9 @@ use windlass_io::succession::Predecessor;
 use windlass_io::{Access, DirectFile, directory, own, succession};
 
 use super::ending::{check_names, complete, make_whole, place};
-use super::pending::{PendingRestore, Progress, forget_files, pending, remove_all, remove_unheld};
+use super::pending::{
+    Approved, PendingRestore, Progress, forget_files, pending, remove_all, remove_unheld,
+};
 use super::room::check_room;
 use super::standby::Standby;
 use super::{LOG_FILE_ID, collected_log, describe, engine_error, io_error, staged};
@@ -101,18 +103,30 @@ pub(super) struct Replaced {
 }
 
 impl Replaced {
-    /// Takes note of the files at the targets, and keeps programs from opening the database.
-    pub(super) fn seize(state: &mut PendingRestore, existing: Existing) -> Result<Self, Error> {
+    /// Takes note of the files at the targets, and keeps programs from opening the database. `approved` are those that a
+    /// sequence of restores under way is to replace.
+    pub(super) fn seize(
+        state: &mut PendingRestore,
+        existing: Existing,
+        approved: Option<&Approved>,
+    ) -> Result<Self, Error> {
+        let number = |file: &Option<Predecessor>| file.as_ref().map(Predecessor::number);
         let mut files = Vec::new();
         for path in state.targets() {
             refuse_to_replace(path)?;
             let found = Predecessor::of(path).map_err(|error| io_error("examine", path, error))?;
-            if found.is_some() && existing == Existing::Refuse {
+            let is_refused = match existing {
+                Existing::Refuse => true,
+                Existing::Approved => {
+                    approved.is_some_and(|approved| !approved.has(path, number(&found)))
+                }
+                Existing::Replace => false,
+            };
+            if found.is_some() && is_refused {
                 return Err(Error::TargetExists { path: path.clone() });
             }
             files.push(found);
         }
-        let number = |file: &Option<Predecessor>| file.as_ref().map(Predecessor::number);
         state.replaced = files.iter().map(number).collect();
         let log = seize(&state.log)?;
         let replaced = state.replaced.last().copied().flatten();
@@ -157,7 +171,10 @@ impl EngineTarget {
         complete(&state.log)?;
         let log_bytes = claim(&state.log)?;
         let begun = (|| {
-            let replaced = Replaced::seize(&mut state, request.existing)?;
+            // What cannot be read cannot be continued.
+            let earlier = pending(&state.log).ok().flatten();
+            let approved = earlier.as_ref().map(Approved::of);
+            let replaced = Replaced::seize(&mut state, request.existing, approved.as_ref())?;
             let mut standby = Standby::default();
             if is_differential {
                 let base = check_base(&state.log, request)?;
@@ -371,14 +388,16 @@ pub(super) fn seize(log: &Path) -> Result<Option<DirectFile>, Error> {
 /// Ends a sequence of restores: the restored files at `log` become the database `name`.
 ///
 /// # Errors
-/// [`Error::NotRestoring`], [`Error::RestoreInterrupted`], those of the engine.
-pub fn recover(log: &Path, name: &str) -> Result<(), Error> {
+/// [`Error::TargetExists`], [`Error::NotRestoring`], [`Error::RestoreInterrupted`], those of the engine.
+pub fn recover(log: &Path, name: &str, existing: Existing) -> Result<(), Error> {
     if complete(log)? {
         return Ok(());
     }
     let mut state = waiting(log)?;
     let held = claim(&state.log)?;
-    let recovered = Replaced::seize(&mut state, Existing::Replace).and_then(|_replaced| {
+    let approved = Approved::of(&state);
+    let replaced = Replaced::seize(&mut state, existing, Some(&approved));
+    let recovered = replaced.and_then(|_replaced| {
         let files = Arc::new(OwnFiles);
         let mut standby = Standby::hold(&state)?;
         let restore = Restore::resume(files, &state.description, &state.staged_data());

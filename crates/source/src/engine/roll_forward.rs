@@ -11,7 +11,7 @@ use windlass_engine::{Restore, RollForward, Scanned};
 use windlass_io::DirectFile;
 
 use super::ending::{check_names, complete, make_whole, place};
-use super::pending::{PendingRestore, Progress, pending, remove_all, remove_unheld};
+use super::pending::{Approved, PendingRestore, Progress, pending, remove_all, remove_unheld};
 use super::restore::{
     EngineRestoreRequest, Replaced, check_protection, claim, each_piece, modes, places,
 };
@@ -70,6 +70,7 @@ impl EngineLogTarget {
             let roll = RollForward::begin(&state.description, state.reached, &description, stop);
             let roll = roll.map_err(engine_error)?;
             check_log_room(&state, request.redo_bytes)?;
+            let approved = Approved::of(&state);
             // Those that the log adds; the others stay where they are.
             let known = state.data.len();
             if let Some((path, _)) = data.iter().zip(&state.data).find(|(new, old)| new != old) {
@@ -84,7 +85,7 @@ impl EngineLogTarget {
             state.protection = request.protection.clone();
             state.as_is |= request.as_is;
             state.made_for = request.made_for.or(state.made_for);
-            let replaced = Replaced::seize(&mut state, request.existing)?;
+            let replaced = Replaced::seize(&mut state, request.existing, Some(&approved))?;
             Ok((state, roll, replaced, standby))
         })();
         let (state, roll, replaced, standby) =

@@ -78,10 +78,14 @@ fn begin(log: &Path, tail: &SavedTail) -> Result<(PendingRestore, Locked), Error
         numbers.push(file.ino());
         modes.insert(FileId::of_data(index).0, (file.mode() & 0o7777) as u16);
     }
+    // A later restore writes a new log in the place of this one.
+    let replaced_log =
+        std::fs::symlink_metadata(log).map_err(|error| io_error("examine", log, error))?;
+    let free = paths.iter().map(|_| None);
     let state = PendingRestore {
         set_guid: tail.set_guid,
         checkpoint_lsn: tail.checkpoint_lsn,
-        replaced: vec![None; paths.len()],
+        replaced: free.chain([Some(replaced_log.ino())]).collect(),
         data: paths,
         log: log.to_owned(),
         log_bytes: description.log_file().size,

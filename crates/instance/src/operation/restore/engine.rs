@@ -11,7 +11,6 @@ use windlass_source::engine::{
     EngineBase, EngineLogTarget, EngineRestoreRequest, EngineTarget, PlacedFile, pending,
 };
 use windlass_source::ownership::Left;
-use windlass_source::sqlite::Existing;
 
 use super::reader::SetReader;
 use super::target::{Begun, TargetKind, Wanted, log};
@@ -105,7 +104,6 @@ impl TargetKind for EngineFiles {
         let (reader, options) = (wanted.reader, wanted.reader.options);
         let set = &reader.opened.set;
         let log = set.files.iter().find(|file| file.is_log);
-        let is_new = wanted.known.is_none() && !reader.continues();
         let request = EngineRestoreRequest {
             description: set.source_description.clone(),
             files: wanted
@@ -121,10 +119,7 @@ impl TargetKind for EngineFiles {
             log_bytes: log.map_or(0, |log| log.size_bytes),
             redo_bytes: log.map_or(0, |log| log.backup_bytes),
             stop: options.stop.clone(),
-            existing: match is_new && !options.replaces {
-                true => Existing::Refuse,
-                false => Existing::Replace,
-            },
+            existing: wanted.existing(),
             protection: reader.opened.protection(wanted.keys),
             allow_less_protected: options.allows_unencrypted,
             as_is: options.is_as_is,

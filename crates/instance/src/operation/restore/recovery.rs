@@ -39,6 +39,10 @@ pub(super) fn run(
         return standby::begin(session, name, known, (&log, standby), sink);
     }
     if options.recovery == Recovery::NoRecovery {
+        let waits = || Ok::<_, Failure>(sqlite::restoring(&path)?.is_some());
+        if known.is_none() && engine_log(None, options).is_none() && !waits()? {
+            return Err(windlass_source::Error::NotRestoring { path }.into());
+        }
         if !session.is_rehearsal() {
             standby::end(session, name, known, sink)?;
         }
@@ -54,9 +58,9 @@ pub(super) fn run(
     session.queries.release(&path);
     let alone = standby::leave(session, name, known.as_ref())?;
     let begun = Instant::now();
-    let existing = match known.is_some() || options.replaces {
+    let existing = match options.replaces {
         true => Existing::Replace,
-        false => Existing::Refuse,
+        false => Existing::Approved,
     };
     let engine_log = engine_log(known.as_ref(), options);
     let is_whole = match (&engine_log, &known) {
@@ -70,7 +74,7 @@ pub(super) fn run(
         }
         // BACKUP LOG WITH NORECOVERY left it restoring.
         (Some(_), None) if is_whole => {}
-        (Some(log), None) => windlass_source::engine::recover(log, name)
+        (Some(log), None) => windlass_source::engine::recover(log, name, existing)
             .map_err(|error| standby_lost(error, name, known.as_ref()))?,
         (None, None) => sqlite::recover(&path, existing, &session.cancel_flag())?,
         (None, Some(follow)) => forward(session, &path, existing, follow, sink)?,

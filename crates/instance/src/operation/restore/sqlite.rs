@@ -8,8 +8,8 @@ use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, DatabaseState, EarlierBackups, FileRecord, Origin};
 use windlass_media::{FileMode, SetConfiguration};
 use windlass_source::sqlite::{
-    self, Existing, FileIdentity, LogRestoreRequest, RequiredBase, RestoreRequest, SpoolError,
-    SpooledLog, SqliteLogTarget, SqliteTarget,
+    self, FileIdentity, LogRestoreRequest, RequiredBase, RestoreRequest, SpoolError, SpooledLog,
+    SqliteLogTarget, SqliteTarget,
 };
 
 use super::reader::SetReader;
@@ -100,13 +100,9 @@ impl TargetKind for SqliteFile {
             return begin_log(wanted);
         }
         let file = set.files.first();
-        let is_new = wanted.known.is_none() && !reader.is_differential();
         let request = RestoreRequest {
             target: path(wanted.files).to_owned(),
-            existing: match is_new && !options.replaces {
-                true => Existing::Refuse,
-                false => Existing::Replace,
-            },
+            existing: wanted.existing(),
             database_name: reader.name.to_owned(),
             family_guid: set.family_guid,
             set_guid: set.set_guid,
@@ -145,10 +141,7 @@ fn begin_log(wanted: &Wanted<'_>) -> Result<Begun, Failure> {
         set_guid: set.set_guid,
         checkpoint_lsn: set.last_lsn,
         stop: options.stop.clone(),
-        existing: match wanted.known.is_none() && !options.replaces {
-            true => Existing::Refuse,
-            false => Existing::Replace,
-        },
+        existing: wanted.existing(),
         protection: reader.opened.protection(wanted.keys),
         allow_less_protected: options.allows_unencrypted,
         made_for: wanted.made_for,

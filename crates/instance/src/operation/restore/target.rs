@@ -9,6 +9,7 @@ use windlass_pipeline::ReadKeys;
 use windlass_source::RestoreTarget;
 use windlass_source::engine::Rolled;
 use windlass_source::ownership::Left;
+use windlass_source::sqlite::Existing;
 
 use super::engine::EngineFiles;
 use super::reader::SetReader;
@@ -90,6 +91,17 @@ pub(super) struct Wanted<'a> {
     pub(super) files: &'a [FileRecord],
     pub(super) keys: &'a ReadKeys,
     pub(super) made_for: Option<Guid>,
+}
+
+impl Wanted<'_> {
+    /// What to do with files that are at the targets.
+    pub(super) fn existing(&self) -> Existing {
+        match self.reader.options.replaces {
+            true => Existing::Replace,
+            false if self.known.is_some() || self.reader.continues() => Existing::Approved,
+            false => Existing::Refuse,
+        }
+    }
 }
 
 /// The kind of database that a set was made from.

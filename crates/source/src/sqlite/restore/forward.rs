@@ -50,7 +50,7 @@ pub fn forward(request: &ForwardRequest) -> Result<Reach, Error> {
     let mut state = state::read_ready(&target)?;
     let reach = spool::find(&request.spool, &position_of(&state)?, request.stop)?;
     let staging = StagingFile::reopen(&target, state.size_bytes)?;
-    let mut old = replaceable(&target, request.existing)?;
+    let mut old = replaceable(&target, request.existing, Some(&state))?;
     if let Err(error) = apply(request, &target, &mut state, &reach, &staging) {
         if state.progress == RestoreProgress::Applying {
             // It is neither the backup nor the moment.

@@ -15,7 +15,7 @@ use super::collected_log::CollectedLog;
 use super::forward::{Applier, position_of};
 use super::staging_file::StagingFile;
 use super::state::{self, RestoreProgress, RestoringState};
-use super::{Existing, ExistingTarget, Publish, fault, replaceable, resolve};
+use super::{Existing, ExistingTarget, Publish, fault, number_of, replaceable, resolve};
 use crate::engine::{Rolled, StopAt};
 use crate::sqlite::log_description::LogDescription;
 use crate::sqlite::spool::{self, Reach, SpoolError, Stop};
@@ -69,9 +69,10 @@ impl SqliteLogTarget {
             RestoreProgress::Rolling => StagingFile::reopen_any(&target)?,
             _ => StagingFile::reopen(&target, state.size_bytes)?,
         };
-        let existing = replaceable(&target, request.existing)?;
+        let existing = replaceable(&target, request.existing, Some(&state))?;
         let log = CollectedLog::create(description, &state::log_path(&target))?;
         state.made_for = request.made_for.unwrap_or(state.made_for);
+        state.replaced = number_of(existing.as_ref());
         Ok(Self {
             request,
             target,

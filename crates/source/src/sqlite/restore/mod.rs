@@ -44,6 +44,7 @@ mod tests;
 mod users;
 
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -119,18 +120,19 @@ impl SqliteTarget {
 
     fn begin_full(target: PathBuf, request: &RestoreRequest) -> Result<Self, Error> {
         let claim = Claim::new(&target)?;
-        let existing = replaceable(&target, request.existing)?;
+        // What cannot be read cannot be continued.
+        let earlier = state::read(&target).ok().flatten();
+        let existing = replaceable(&target, request.existing, earlier.as_ref())?;
         let staging = claim.create(request.size_bytes)?;
         fault::point("staged");
+        let protection = request.protection.clone();
         Ok(Self {
+            state: RestoringState {
+                replaced: number_of(existing.as_ref()),
+                ..state_of(request, protection, request.mode, request.as_is)
+            },
             existing,
             staging: Some(staging),
-            state: state_of(
-                request,
-                request.protection.clone(),
-                request.mode,
-                request.as_is,
-            ),
             base: None,
             is_marked: OnceLock::new(),
             marking: Mutex::new(()),
@@ -154,16 +156,17 @@ impl SqliteTarget {
             });
         }
         let staging = StagingFile::reopen(&target, base.size_bytes)?;
-        let existing = replaceable(&target, request.existing)?;
+        let existing = replaceable(&target, request.existing, Some(&base))?;
         let mode = request.mode.or(base.mode);
         let as_is = request.as_is || base.as_is;
         Ok(Self {
-            existing,
             staging: Some(staging),
             state: RestoringState {
+                replaced: number_of(existing.as_ref()),
                 made_for: request.made_for.unwrap_or(base.made_for),
                 ..state_of(request, base.protection.clone(), mode, as_is)
             },
+            existing,
             base: Some(base),
             is_marked: OnceLock::new(),
             marking: Mutex::new(()),
@@ -234,6 +237,7 @@ fn state_of(
         mode,
         as_is,
         made_for: request.made_for.unwrap_or(Guid::NIL),
+        replaced: None,
         wal_position: (request.wal_position)
             .map_or_else(String::new, |position| position.to_string()),
         rolling_us: 0,
@@ -319,12 +323,28 @@ impl Drop for SqliteTarget {
     }
 }
 
-/// Locks the file to be replaced, if there is one, and confirms that a rename replaces it.
-fn replaceable(target: &Path, existing: Existing) -> Result<Option<ExistingTarget>, Error> {
+/// Locks the file to be replaced, if there is one, and confirms that a rename replaces it. `earlier` is the state of the
+/// sequence of restores, if one is under way.
+fn replaceable(
+    target: &Path,
+    existing: Existing,
+    earlier: Option<&RestoringState>,
+) -> Result<Option<ExistingTarget>, Error> {
+    let number = || std::fs::metadata(target).ok().map(|found| found.ino());
+    let is_new = earlier.is_some_and(|earlier| earlier.replaced != number());
+    let existing = match existing {
+        Existing::Approved if is_new => Existing::Refuse,
+        existing => existing,
+    };
     if existing != Existing::Refuse {
         names::refuse_to_replace(target)?;
     }
     ExistingTarget::seize(target, existing)
+}
+
+/// The number of the file that is to be replaced, in its file system.
+fn number_of(existing: Option<&ExistingTarget>) -> Option<u64> {
+    existing.map(|existing| existing.metadata().ino())
 }
 
 /// `RESTORE DATABASE ... WITH RECOVERY` alone: ends a sequence whose last restore was WITH
@@ -333,7 +353,7 @@ pub fn recover(target: &Path, existing: Existing, cancel: &AtomicBool) -> Result
     let target = resolve(target)?;
     let state = state::read_ready(&target)?;
     let staging = StagingFile::reopen(&target, state.size_bytes)?;
-    let mut old = replaceable(&target, existing)?;
+    let mut old = replaceable(&target, existing, Some(&state))?;
     staging.sync(state.size_bytes)?;
     staging.check_content(&target, state.as_is)?;
     let publish = Publish {

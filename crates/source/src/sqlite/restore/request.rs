@@ -14,6 +14,8 @@ use crate::Protection;
 pub enum Existing {
     #[default]
     Refuse,
+    /// Replace it, unless it is open, or unless it came there while a sequence of restores was under way.
+    Approved,
     /// Replace it, unless it is open.
     Replace,
 }

@@ -55,6 +55,9 @@ pub struct RestoringState {
     /// The registered database that the file is made for; nil for none.
     #[serde(with = "as_text")]
     pub made_for: Guid,
+    /// The number of the file that the sequence is to replace, in its file system; none where the name is free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<u64>,
     /// Where the content is in the history of the write-ahead log; empty if that is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub wal_position: String,
@@ -234,6 +237,7 @@ mod tests {
             mode: Some(0o640),
             as_is: false,
             made_for: Guid::random(),
+            replaced: Some(7),
             wal_position: String::new(),
             rolling_us: 0,
             reached_us: 0,
