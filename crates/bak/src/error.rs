@@ -17,7 +17,7 @@ pub enum Error {
         found: Vec<u8>,
     },
     /// Tape format written by another program.
-    #[error("the media was written by '{software}' (vendor {vendor}), not by SQL Server")]
+    #[error("it was written by '{software}' (vendor {vendor}), not by SQL Server")]
     OtherSoftware {
         /// The software name on the media.
         software: String,

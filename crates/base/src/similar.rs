@@ -20,6 +20,11 @@ pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
     (mistakes > 0).then_some(word)
 }
 
+/// How many letters must be changed, left out, inserted or exchanged with the next one to make one word the other.
+pub fn slips(one: &str, other: &str) -> usize {
+    strsim::osa_distance(one, other)
+}
+
 /// The same as a sentence.
 pub fn did_you_mean<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(written, known).map(|word| format!("Did you mean {word}?"))

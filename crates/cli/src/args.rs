@@ -87,8 +87,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Common {
-    /// Instance directory: registered databases, backup history, differential bases. Created if
-    /// missing. Without one, nothing is recorded
+    /// Instance directory: registered databases, backup history, differential bases. Made by the
+    /// first command that writes to it. Without one, nothing is recorded
     #[arg(long, global = true, env = "WINDLASS_INSTANCE", value_name = "DIR")]
     pub(crate) instance: Option<PathBuf>,
     /// Maps a drive letter to a folder: --drive d=/srv/d
@@ -175,8 +175,8 @@ use: in WAL mode nobody is blocked; with a rollback journal, writers wait for a 
 the whole backup if there is no room for a copy (--plan shows which; the result shows how long they
 waited).
 
-The base of a differential is the last full backup made without --copy-only: the one recorded in the
-instance, else the newest one on the target media, else the one on --base.";
+The base of a differential is the last full backup made without --copy-only: the one on --base,
+else the newest in the history of the instance, else the newest on the target media.";
 
 /// `windlass backup`
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
@@ -277,9 +277,9 @@ Without --set, the newest state on the media is restored: the newest full backup
 differential based on it, then the log backups that follow. With --at, a state before the moment, then the log
 backups up to the first that reaches it. The command reports which sets it uses, which it skips, and why. The files may
 belong to several media sets; of a folder, all media in it are meant. With --no-recovery, only the newest full backup is
-restored; the next restore to the same target then applies the newest differential based on it.
+restored; the next restore to the same target then applies what leads from there to the newest state: differential and log backups.
 
-Without media, --latest, --at and --of NAME restore from those that the history of the instance names.";
+Without media, --of NAME (alone, with --latest or with --at) restores from those that the history of the instance names.";
 
 /// `windlass restore`
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
@@ -379,7 +379,7 @@ pub(crate) struct VerifyArguments {
     #[arg(long, conflicts_with_all = ["key", "passphrase_file"])]
     pub(crate) without_key: bool,
     /// Refuse backup sets that were not signed with the key whose public half is in this file; can be
-    /// repeated. Encrypted sets need no other key for this
+    /// repeated. Of encrypted sets whose keys are not here, together with --without-key
     #[arg(long, value_name = "FILE")]
     pub(crate) signed_by: Vec<PathBuf>,
     /// Options for the object store of URLs, as in T-SQL, such as {"s3": {"concurrency": 16}}

@@ -86,6 +86,11 @@ pub(crate) fn is_terminated() -> bool {
     STATE.is_terminated.load(Ordering::SeqCst)
 }
 
+/// Whether a signal has come that ends what runs.
+pub(crate) fn is_interrupted() -> bool {
+    STATE.interrupt_ends.load(Ordering::SeqCst) || STATE.terminate_ends.load(Ordering::SeqCst)
+}
+
 /// Whether the parent process wants a signal to be ignored: proc(5), `SigIgn` of the status.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

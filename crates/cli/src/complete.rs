@@ -19,6 +19,7 @@ use windlass_instance::{Instance, Session};
 use windlass_pipeline::MediaSet;
 
 use crate::args;
+use crate::url::TAKE_URLS;
 
 /// The variable by which the shell's script asks.
 const VARIABLE: &str = "WINDLASS_COMPLETE";
@@ -79,6 +80,15 @@ fn command() -> Command {
             known.mut_arg(argument, |argument| match is_file_too {
                 true => argument.add(ArgValueCompleter::new(databases_and_files)),
                 false => argument.add(ArgValueCandidates::new(databases)),
+            })
+        });
+    }
+    for (name, arguments) in TAKE_URLS {
+        command = command.mut_subcommand(name, |known| {
+            arguments.iter().fold(known, |known, argument| {
+                known.mut_arg(argument, |argument| {
+                    argument.add(ArgValueCompleter::new(PathCompleter::any()))
+                })
             })
         });
     }

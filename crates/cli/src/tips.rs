@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use windlass_base::similar::{nearest, slips};
 
 use crate::args;
 
@@ -27,6 +28,48 @@ const TARGETS: &[&str] = &[
 
 /// Options that allow to overwrite.
 const FORCES: &[&str] = &["--clobber", "--force", "--overwrite", "-f"];
+
+/// Options that destroy, weaken or leave out something: proposed only for a single slip.
+const RISKY: &[&str] = &[
+    "allow-unencrypted",
+    "delete",
+    "format",
+    "init",
+    "no-compress-write",
+    "no-write",
+    "replace",
+    "skip",
+];
+
+/// Commands of other programs, and what does the same here.
+const COMMANDS: &[(&[&str], &str)] = &[
+    (
+        &["delete", "forget", "prune", "purge", "retention"],
+        "windlass expire deletes backups that are not needed any more",
+    ),
+    (
+        &["backups", "list", "log", "ls", "snapshots"],
+        "windlass history lists the backups of an instance, windlass header those on media",
+    ),
+    (
+        &["exec", "execute", "query", "run"],
+        "windlass sql runs T-SQL",
+    ),
+    (
+        &["cron", "schedule"],
+        "windlass jobs runs what EXEC sp_add_job has planned",
+    ),
+    (
+        &["health", "status"],
+        "windlass check says whether all is well, windlass top what runs",
+    ),
+    (
+        &["create", "init"],
+        "an instance is made by the first command that names its folder with --instance",
+    ),
+    (&["info", "show"], "windlass header shows what is on media"),
+    (&["version"], "windlass --version"),
+];
 
 /// Commands, options that they do not have, and what to say.
 const TIPS: &[(&[&str], &[&str], &str)] = &[
@@ -74,6 +117,52 @@ const TIPS: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &["backup"],
+        &[
+            "--append",
+            "--no-format",
+            "--no-init",
+            "--noformat",
+            "--noinit",
+        ],
+        "a backup is appended unless --init or --format is given",
+    ),
+    (
+        &["backup", "repack"],
+        &[
+            "--no-compress",
+            "--no-compression",
+            "--nocompress",
+            "--nocompression",
+        ],
+        "--compress none stores pages as they are",
+    ),
+    (
+        &["backup", "repack"],
+        &["--compression-level", "--level"],
+        "the level belongs to the algorithm: --compress zstd:high",
+    ),
+    (
+        &["backup", "repack"],
+        &["--files", "--stripe", "--stripes"],
+        "for a striped backup, --to is repeated",
+    ),
+    (
+        &["restore"],
+        &["--recovery", "--with-recovery"],
+        "the database is opened unless --no-recovery is given",
+    ),
+    (
+        &["restore"],
+        &["--standby"],
+        "a database that is read between restores is one of T-SQL: windlass sql -Q \"RESTORE ... WITH STANDBY = 'FILE'\"",
+    ),
+    (
+        &["drill"],
+        &["--all"],
+        "without names, all databases of the instance are proved",
+    ),
+    (
+        &["backup"],
         &["--full"],
         "a backup is full unless --differential or --log is given",
     ),
@@ -101,24 +190,70 @@ const TIPS: &[(&[&str], &[&str], &str)] = &[
 
 /// Replaces what the parser proposes: a word that only looks alike, or to take an option for the name of a file.
 pub(crate) fn improve(error: &mut clap::Error, written: &[OsString]) {
-    if error.kind() != ErrorKind::UnknownArgument {
-        return;
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => return improve_command(error),
+        ErrorKind::UnknownArgument => {}
+        _ => return,
     }
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
         return;
     };
     let tip = command_in(written).and_then(|command| tip(&command, unknown));
-    let is_proposed = error.get(ContextKind::SuggestedArg).is_some();
+    let is_proposed = match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(proposed)) => is_near(unknown, proposed),
+        _ => false,
+    };
     match tip {
         Some(tip) => {
             error.remove(ContextKind::SuggestedArg);
+            // It has the option that was proposed.
+            error.remove(ContextKind::Usage);
             let tips = ContextValue::StyledStrs(vec![tip.into()]);
             error.insert(ContextKind::Suggested, tips);
         }
         None if !is_proposed && unknown.starts_with('-') => {
+            error.remove(ContextKind::SuggestedArg);
             error.remove(ContextKind::Suggested);
+            error.remove(ContextKind::Usage);
         }
         None => {}
+    }
+}
+
+/// Whether an option is probably what was meant: its opposite never is, and one that destroys something hardly.
+fn is_near(unknown: &str, proposed: &str) -> bool {
+    let name = |option: &str| option.trim_start_matches('-').to_owned();
+    let (unknown, proposed) = (name(unknown), name(proposed));
+    let is_risky = RISKY.contains(&proposed.as_str());
+    let is_opposite = unknown.starts_with("no") != proposed.starts_with("no");
+    nearest(&unknown, [proposed.as_str()]).is_some()
+        && !is_opposite
+        && (!is_risky || slips(&unknown, &proposed) <= 1)
+}
+
+/// Proposes the command that was meant, and no other that only looks alike.
+fn improve_command(error: &mut clap::Error) {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else {
+        return;
+    };
+    let unknown = unknown.to_lowercase();
+    let all = args::command();
+    let names: Vec<&str> = all.get_subcommands().map(clap::Command::get_name).collect();
+    let mut known = COMMANDS.iter();
+    let tip = known.find(|(words, _)| words.contains(&unknown.as_str()));
+    let same = names.iter().copied().find(|name| *name == unknown);
+    let meant = same.or_else(|| nearest(&unknown, names.iter().copied()));
+    error.remove(ContextKind::SuggestedSubcommand);
+    match (tip, meant) {
+        (Some((_, tip)), _) => {
+            let tips = ContextValue::StyledStrs(vec![(*tip).into()]);
+            error.insert(ContextKind::Suggested, tips);
+        }
+        (None, Some(meant)) => {
+            let meant = ContextValue::Strings(vec![meant.to_owned()]);
+            error.insert(ContextKind::SuggestedSubcommand, meant);
+        }
+        (None, None) => {}
     }
 }
 
@@ -194,5 +329,23 @@ mod tests {
             "y",
         ]);
         assert!(misspelt.contains("'--compress'"), "{misspelt}");
+        for wrong in ["--noskip", "--no-wait", "--no-encrypt", "--keep"] {
+            let opposite = said(&["windlass", "backup", "app.db", "--to", "x", wrong]);
+            assert!(!opposite.contains("tip:"), "{wrong}: {opposite}");
+        }
+        let slip = said(&["windlass", "backup", "app.db", "--to", "x", "--fromat"]);
+        assert!(slip.contains("'--format'"), "{slip}");
+        for (word, meant) in [
+            ("restor", "'restore'"),
+            ("RESTORE", "'restore'"),
+            ("prune", "windlass expire"),
+        ] {
+            let of_command = said(&["windlass", word]);
+            assert!(of_command.contains(meant), "{of_command}");
+        }
+        for word in ["list", "init", "frobnicate"] {
+            let of_command = said(&["windlass", word]);
+            assert!(!of_command.contains("install"), "{of_command}");
+        }
     }
 }

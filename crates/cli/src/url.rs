@@ -7,11 +7,10 @@ use windlass_base::message::table;
 use windlass_instance::{is_of_windows, is_url, shown};
 
 /// The arguments that name media, of the commands that reach object storage.
-const TAKE_URLS: &[(&str, &[&str])] = &[
+pub(crate) const TAKE_URLS: &[(&str, &[&str])] = &[
     ("backup", &["base", "mirror", "to"]),
     ("check", &["media"]),
     ("doctor", &["store", "uploads"]),
-    ("devices", &["to"]),
     ("drill", &["from"]),
     ("expire", &["folders"]),
     ("extract", &["files"]),
@@ -43,6 +42,7 @@ const TAKE_DRIVES: &[(&str, &[&str])] = &[
     ("backup", &["mirror", "to"]),
     ("check", &["media"]),
     ("compression", &["to"]),
+    ("devices", &["to"]),
     ("drill", &["from"]),
     ("expire", &["folders"]),
     ("extract", &["files"]),

@@ -180,6 +180,26 @@ fn pool_pages(megabytes: i64) -> u64 {
 }
 
 impl EngineDatabases {
+    /// The recovery model of a database, from its log if it is not open; `None` if that cannot be read.
+    pub(crate) fn recovery_model(&self, log: &Path) -> Option<RecoveryModel> {
+        let open = self
+            .shared
+            .open
+            .map()
+            .values()
+            .find(|open| open.log_path() == log)
+            .map(Arc::clone);
+        match open {
+            Some(open) => Some(open.recovery_model()),
+            None => Some(
+                LogIdentity::of(&RealFileSystem, log)
+                    .ok()
+                    .flatten()?
+                    .recovery_model,
+            ),
+        }
+    }
+
     /// With the values of the server options; a recovery interval of 0 and unlimited memory select the engine's
     /// defaults.
     pub(crate) fn new(recovery_interval_minutes: i64, memory_megabytes: i64) -> Self {

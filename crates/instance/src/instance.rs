@@ -3,6 +3,7 @@
 //! Neighbours: `catalog` below stores them; sessions above use them. An instance without a directory
 //! lives as long as its value, as one-off commands need it.
 
+mod recovery_model;
 mod share;
 
 use std::path::{Path, PathBuf};

@@ -21,8 +21,26 @@ pub(crate) fn advice(path: &Path, error: &Error) -> Option<String> {
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let names: Vec<String> = names.collect();
     let written = path.file_name()?.to_str()?;
-    let found = nearest(written, names.iter().map(String::as_str))?;
+    let found = meant(written, &names)?;
     Some(format!("Did you mean '{}'?", folder.join(found).display()))
+}
+
+/// The name that was meant: with other capital letters, with an ending, or with a slip. Of one letter, all names are near.
+fn meant<'a>(written: &str, names: &'a [String]) -> Option<&'a str> {
+    let mut alike = names
+        .iter()
+        .filter(|name| name.eq_ignore_ascii_case(written));
+    let mut longer = names.iter().filter(|name| {
+        let stem = Path::new(name).file_stem();
+        stem.is_some_and(|stem| stem == written)
+    });
+    let first = alike.next().or_else(|| longer.next());
+    if let Some(first) = first {
+        return Some(first);
+    }
+    let stem = Path::new(written).file_stem()?.len();
+    let nearest = || nearest(written, names.iter().map(String::as_str));
+    (stem > 1).then(nearest).flatten()
 }
 
 #[cfg(test)]
@@ -39,6 +57,10 @@ mod tests {
         assert!(told("ap.db").unwrap().ends_with("/app.db'?"));
         assert!(told("no/ap.db").unwrap().ends_with("/no' does not exist."));
         assert_eq!(told("sales.bak"), None);
+        assert!(told("App.DB").unwrap().ends_with("/app.db'?"));
+        assert!(told("app").unwrap().ends_with("/app.db'?"));
+        std::fs::write(at("f.bak"), "").unwrap();
+        assert_eq!(told("x.bak"), None);
         let denied = Error::from(ErrorKind::PermissionDenied);
         assert_eq!(advice(&at("no/ap.db"), &denied), None);
     }

@@ -146,6 +146,8 @@ pub enum Event<'a> {
     Row(&'a [Value]),
     /// End of the result set, with its number of rows.
     RowsEnd(u64),
+    /// Whether the numbers of rows are shown from here on: `SET NOCOUNT`.
+    CountsShown(bool),
     /// Number of rows affected by a statement without a result set.
     RowsAffected(u64),
     /// Progress of a long operation. Comes often: at every chunk.
@@ -255,6 +257,7 @@ impl Sink for Collected {
             }
             Event::RowsAffected(count) => self.rows_affected.push(count),
             Event::RowsEnd(_)
+            | Event::CountsShown(_)
             | Event::Progress(_)
             | Event::Planned(_)
             | Event::Completed(_)

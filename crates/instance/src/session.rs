@@ -198,6 +198,11 @@ impl Session {
         &mut self.instance
     }
 
+    /// Whether the numbers of rows are not shown: `SET NOCOUNT ON`.
+    pub fn hides_counts(&self) -> bool {
+        self.settings.hides_counts
+    }
+
     pub fn current_database(&self) -> &str {
         match &self.elsewhere {
             Some(elsewhere) => elsewhere.database(),

@@ -23,6 +23,7 @@ pub(super) fn line(event: &Event<'_>) -> Json {
         Event::Row(row) => json!({ "row": row.iter().map(of_value).collect::<Vec<_>>() }),
         Event::RowsEnd(count) => json!({ "rows_end": count }),
         Event::RowsAffected(count) => json!({ "rows_affected": count }),
+        Event::CountsShown(are_shown) => json!({ "counts_shown": are_shown }),
         Event::Progress(progress) => json!({ "progress": {
             "operation": progress.operation,
             "database": &*progress.database,
@@ -64,6 +65,7 @@ pub(super) fn replay(line: &Json, sink: &mut dyn Sink) -> Option<()> {
         }
         "rows_end" => sink.event(Event::RowsEnd(content.as_u64()?)),
         "rows_affected" => sink.event(Event::RowsAffected(content.as_u64()?)),
+        "counts_shown" => sink.event(Event::CountsShown(content.as_bool()?)),
         "progress" => {
             let number = |name: &str| content[name].as_u64();
             let progress = Progress {

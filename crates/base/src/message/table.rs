@@ -415,7 +415,7 @@ messages! {
     50045, 10, signed_as_asked(position, fingerprint), "The backup set on file {position} and everything in it is signed with the key {fingerprint}, as required.";
     50046, 10, signature_right(position, fingerprint), "The backup set on file {position} and everything in it is signed with the key {fingerprint}. The set cannot prove whose key this is: name the keys you trust with --signed-by (SIGNED_BY).";
     50047, 16, relied_set_damaged(file, position, why), "The backup set on file {position} of '{file}' cannot be read back: {why} No other backup is deleted for its sake. Make a new full backup.";
-    50048, 16, medium_unreadable(file, why), "'{file}' may be a backup that others go for, but cannot be read: {why}. Nothing is deleted while it is there. Make it readable, or move it to another folder.";
+    50048, 16, medium_unreadable(file, why), "'{file}' may be a backup on which others depend, but cannot be read: {why}. Nothing is deleted while it is there. Make it readable, or move it to another folder.";
     50049, 16, copy_damaged(file, position, why), "'{file}' is a damaged copy of backup set {position}, which can be restored from the other copies: {why} Replace it by a copy that is intact.";
     50050, 16, not_a_database(file), "The file '{file}' does not begin with a SQLite header: it is another kind of file, or an encrypted database. To use it unchanged, specify AS_IS (--as-is on the command line; CREATE DATABASE ... FOR ATTACH WITH AS_IS).";
     50051, 16, integrity_finding(database, finding), "Database '{database}': {finding}";
@@ -424,8 +424,8 @@ messages! {
     50060, 16, several_databases(held), "The media hold backups of several databases: {held}. Choose a database with --of NAME, or a set with --set N.";
     50061, 16, no_backup_of(database, held), "The media hold no backup of '{database}'. They hold {held}.";
     50062, 16, nothing_restorable(reasons), "None of these backup sets can be restored: {reasons}.";
-    50063, 16, newer_set_needs(set, needs), "Nothing was restored: {set} would give a newer state than the other sets that were named, but it needs {needs}, which is not among them. Name its media as well; or, for the older state, leave this one out, or choose a set with --set N.";
-    50064, 16, newer_set_unusable(set, why), "Nothing was restored: {set} would give a newer state than the other sets that were named, but {why}. For the older state, leave its media out, or choose a set with --set N.";
+    50063, 16, newer_set_needs(set, needs), "Nothing was restored: {set} would give a newer state than the other sets, but it needs {needs}, which is not among them. Name the media of both; or, for the older state, only media without this set, or one set with --set N.";
+    50064, 16, newer_set_unusable(set, why), "Nothing was restored: {set} would give a newer state than the other sets, but {why}. For the older state, name only media without this set, or one set with --set N.";
     50065, 16, several_of_one_name(name, held), "The media hold backups of different databases named '{name}': {held}. Name only the media of one of them, or a set with --set N.";
     50066, 16, set_dated_in_future(set, started), "Nothing was restored: {set} is dated {started}, in the future: the clock was wrong then, or is now, so which state is the newest cannot be told. Choose a set with --set N, or name only the media of the wanted one; of a log backup, the next log backup tells it.";
     50067, 16, cannot_unpack(device, why), "'{device}' cannot be unpacked: {why}.";
@@ -481,7 +481,7 @@ messages! {
     50232, 16, standby_file_exists(file), "The standby file '{file}' exists already, and is not one of this database. Name another.";
     50233, 16, standby_of_sqlite(database), "STANDBY is for databases of the page engine, and '{database}' is a SQLite file. Use NORECOVERY, or restore a copy under another name.";
     50234, 10, chain_not_begun(database, error), "Warning: the differential backup of '{database}' is complete, but no chain of log backups begins with it: {error}. Make another one.";
-    50235, 16, chain_has_ended(database), "There is a full backup of '{database}', but no chain of log backups since then: the database was restored, its recovery model was SIMPLE meanwhile, or another program has changed its data file. Make a full or differential backup; log backups continue that.";
+    50235, 16, chain_has_ended(database), "There is a full backup of '{database}', but no chain of log backups since then: the database was restored, its recovery model was SIMPLE meanwhile, or another program has changed its data file. Make a full backup; log backups continue that.";
     50250, 10, log_kept(database, folder), "The log of '{database}' is kept from now on, in '{folder}'. Log backups begin with the next full or differential backup: make one. windlass serve follows the database all the time; without it, each log backup takes what can be proven to be all that was committed since the one before.";
     50251, 16, log_ends_at_gap(database, from, to, reason), "The log of '{database}' was backed up to a gap: commits between {from} and {to} may be missing ({reason}). The backup set is complete up to there, and counts. Make a full or differential backup, with which log backups go on behind the gap.";
     50252, 16, log_gap_open(database, from, to, reason), "The log of '{database}' has a gap: commits between {from} and {to} may be missing ({reason}). Make a full or differential backup, with which log backups begin again.";
@@ -493,7 +493,7 @@ messages! {
     50290, 16, moment_not_reached(moment, reason), "No backups lead to {moment}: {reason}. Nothing was restored.";
     50291, 16, no_media_in_folder(folder, further), "There are no backups in '{folder}'{further}.";
     50292, 16, drill_needs_space(database, needed, most), "'{database}' takes {needed} bytes when it is restored, more than the {most} that the drill may use (--space).";
-    50293, 16, drill_without_backups(database), "No backup of '{database}' that the history knows is still there. Name its backups, or the folder that has them (drill: with --from).";
+    50293, 16, drill_without_backups(database), "The history has no backup of '{database}' that is still there. Name its backups, or the folder that has them.";
     50294, 16, drill_answered_no(answer), "The query was answered with '{answer}': the first value of its first row must be neither missing, NULL, 0 nor empty.";
     50295, 16, drill_needs_own_media(database), "'{database}' is on media of SQL Server, whose databases cannot be opened here, so a drill proves nothing. windlass verify reads such media, windlass extract their tables.";
     50296, 16, ship_lacks_log(reached, next), "The log behind LSN {reached} is missing: the next log backup at hand, {next}, begins after it. Bring the backups between, or begin again in another place from a full backup. (windlass restore --to FILE recovers the copy as it is.)";
@@ -506,7 +506,7 @@ messages! {
     50303, 16, other_files_wait(files, database), "The data files '{files}' of '{database}' wait for log backups already. End that restore first (RESTORE LOG, then RESTORE DATABASE {database} WITH RECOVERY), or begin again with all files in one statement: FILE = 'a', FILE = 'b'.";
     50304, 16, overwritten_under_log(log, page), "Page {page} of the database is not the one that was copied from '{log}': a program that does not use SQLite, such as cp, has written the file while its log was in use. What SQLite reads of it is a mixture of two databases. It was not backed up. Close every program that uses it. Then, to keep what the file has now, move '{log}' and the -shm file beside it away, and check the database; or restore it from its last backup.";
     50305, 16, medium_of_another(to, held, database), "'{to}' was not overwritten: it holds backups of another database, {held}. Name another folder for '{database}' with --to, or back it up alone.";
-    50306, 10, all_rehearsed(would, failed, skipped), "No backup was made: {would} databases would be backed up, {failed} would fail, {skipped} are left out.";
+    50306, 10, all_rehearsed(would, failed, skipped), "No backup was made. Databases that would be backed up: {would}; that would fail: {failed}; left out: {skipped}.";
     50307, 16, name_of_windows(name), "'{name}' is a name of Windows, and would be a file of an odd name here. Backup media, their folders, restored files and all names in T-SQL may begin with a drive (--drive, sp_windlass_drive); this name may not: give the file or folder itself.";
     50308, 16, dash_is_no_file(), "'-' names no file: media are not read from or written to a pipe. './-' names a file of that name.";
     50309, 16, last_filemark_cut(device, trouble), "'{device}' has lost its last bytes ({trouble}). Its backup sets are complete and can be restored; a backup that is appended to it writes the rest again.";
@@ -525,6 +525,9 @@ messages! {
     50322, 10, ship_waits_for_delay(), "No full backup is as old as --delay yet: the copy is begun with the first that is.";
     50323, 16, ship_waits_for_log(), "No log backup is among these yet, and the full backup of a SQLite file does not say whether its log is kept: the copy is begun when the first log backup is here. If there will be none, set the recovery model FULL (ALTER DATABASE ... SET RECOVERY FULL), or keep a copy by restores: windlass restore ... --to FILE --replace.";
     50324, 16, newest_backup_gone(database, finished, device), "Nothing was restored: the newest backup of '{database}' in the history, of {finished}, is not on '{device}' any more. Bring it back, name a moment before it that log backups reach (--at), or name the media whose state will do.";
+    50325, 16, nothing_to_prove(), "Nothing was proved: the instance has no databases. Is it the right one?";
+    50326, 16, pattern_names_none(pattern), "--only '{pattern}' names no database: nothing was backed up for it. Patterns distinguish upper and lower case.";
+    50327, 16, not_of_sql_server(device, why), "'{device}' is no backup of SQL Server: {why}. (windlass header and verify read backups of Windlass.)";
     50330, 16, sql_server_full_only(database), "Database '{database}' is one of SQL Server, and offline: nothing changes it here, so that there is nothing to make a differential or log backup of. Make a full backup.";
     50331, 16, sql_server_option_refused(option, database), "{option} has no meaning for '{database}', whose files are SQL Server's.";
     50332, 16, sql_server_files_are_final(database), "This backup of '{database}' has the files of an offline database as they were: no other backup can be restored over it. Omit NORECOVERY, STANDBY and STOPAT.";
@@ -533,7 +536,7 @@ messages! {
     50335, 16, target_needs_replace(file), "There is a file '{file}'. Use --replace to overwrite it, or another target with --to FILE; --database NAME restores a registered database over its own files.";
     50336, 16, command_failed(reason), "{reason}";
     50337, 16, no_database_matches(place), "Nothing is backed up: {place} has no database that --only and --except leave.";
-    50338, 10, all_backed_up(done, failed, skipped), "{done} databases were backed up, {failed} failed, {skipped} were left out.";
+    50338, 10, all_backed_up(done, failed, skipped), "Databases backed up: {done}; failed: {failed}; left out: {skipped}.";
     50350, 16, credential_not_usable(name, why), "The credential '{name}' is not accepted: {why}.";
     50351, 16, credential_of_other_url(name, url), "The credential '{name}' is for URLs below its name, and is not used for '{url}': the store there would get requests signed with a key that is not its own.";
     50352, 16, credential_not_opened(name, why), "The secret of the credential '{name}' cannot be opened: {why}. Set it again: ALTER CREDENTIAL.";
@@ -587,6 +590,9 @@ texts! {
     sql_server_waits(database), "The files of '{database}' are SQL Server's, and wait for differentials, or for RESTORE DATABASE WITH RECOVERY.";
     finding(text), "{text}";
     found_on_device(device, finding), "'{device}': {finding}.";
+    restoring_waits(name, place), "'{name}' waits for the next backup: windlass restore BACKUP {place}. To open it as it is: windlass restore {place}.";
+    database_was_meant(name), "Did you mean '{name}', a database of the instance?";
+    no_backup_named(), "No backup was named. Without one, a sequence of restores --no-recovery is ended, and here is none. To begin: windlass restore BACKUP --to FILE.";
     give_another_place(), "Use another target with --to FILE or --move LOGICAL=FILE.";
     give_name_and_replace(), "To overwrite the file, name it with --to FILE or --move LOGICAL=FILE, and give --replace; or name another place there.";
     give_replace_or_another_place(), "Use --replace to overwrite it, or another target with --to FILE or --move LOGICAL=FILE.";

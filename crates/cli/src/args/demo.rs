@@ -11,7 +11,7 @@ use super::parse_size_in_mb;
 pub(crate) struct DemoArguments {
     /// SQLite database to copy, instead of a generated one
     pub(crate) database: Option<PathBuf>,
-    /// Working folder; removed afterwards
+    /// Existing folder for the working folder, which is removed afterwards
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
     /// Size of the generated database: 20 and 20M are 20 MB, 1G is one GB

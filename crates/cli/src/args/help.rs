@@ -74,7 +74,7 @@ pub(crate) const EXAMPLES: &[(&str, [&str; 3])] = &[
     ("expire", ["windlass expire /srv/backup --within 30 --last 2", "windlass expire /srv/backup --daily 7 --weekly 4 --monthly 12 --delete", "windlass expire s3://minio:9000/backups/ --last 3"]),
     ("sqlbackup", ["windlass sqlbackup --sql 'BACKUP DATABASES [*] TO DISK = [/srv/backup/<AUTO>]'", "windlass sqlbackup --attach app=app.db --sql 'BACKUP DATABASE app TO DISK = [app.sqb]'", "windlass sqlbackup --dry-run --sql 'RESTORE VERIFYONLY FROM DISK = [app.sqb]'"]),
     ("copies", ["windlass copies", "windlass copies --run", "windlass copies --run --now --make-folders"]),
-    ("credential", ["windlass credential set minio --key-file key.txt", "windlass credential list", "windlass credential drop minio"]),
+    ("credential", ["windlass credential set s3://minio:9000/backups --key-file key.txt", "windlass credential list", "windlass credential drop s3://minio:9000/backups"]),
     ("config", ["windlass config", "windlass config --effective", "windlass config --effective --json"]),
     ("metrics", ["windlass metrics", "windlass metrics --output /var/lib/node_exporter/windlass.prom", "windlass metrics --json"]),
     ("fleet", ["windlass fleet s3://minio:9000/backups/", "windlass fleet s3://minio:9000/backups/ --rpo 6h", "windlass fleet s3://minio:9000/backups/ --to fleet.html"]),

@@ -15,7 +15,7 @@ pub(crate) struct WrittenArguments {
     /// Second, third or fourth copy; give each mirror as many files as there are --to
     #[arg(long, value_name = "FILE")]
     pub(crate) mirror: Vec<String>,
-    /// Overwrite the backup sets on the media if they have expired
+    /// Overwrite the backup sets on the media, unless one has a date of --expire or --retain-days that is still to come
     #[arg(long)]
     pub(crate) init: bool,
     /// Start new media; everything in the files is lost

@@ -25,6 +25,14 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     if let Some(outcome) = io_method_refused(arguments.tuning.io) {
         return outcome;
     }
+    if let Some(folder) = arguments.locking.temp_copy_dir.as_deref()
+        && !folder.is_dir()
+    {
+        let folder = folder.display();
+        return misused(&format!(
+            "--temp-copy-dir {folder}: there is no folder of this name"
+        ));
+    }
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
     let Some(mut session) = session_for(arguments.run.dry_run, common, &mut console) else {
         return Outcome::Failed;

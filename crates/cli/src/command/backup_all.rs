@@ -52,7 +52,7 @@ pub(super) fn run(
         Ok(found) => found,
         Err(outcome) => return outcome,
     };
-    if databases.is_empty() && refused_count == 0 {
+    if databases.is_empty() {
         let place = arguments.database.as_deref().unwrap_or("the instance");
         return refused(table::no_database_matches(place), console);
     }
@@ -67,8 +67,8 @@ pub(super) fn run(
     }
     let count = targets.len();
     let parallel = share_out(&mut shared, arguments.many.parallel, count);
-    let is_rehearsal = arguments.run.dry_run || arguments.run.tsql;
-    let failures = if is_rehearsal {
+    let is_told = arguments.run.dry_run || arguments.run.tsql;
+    let failures = if is_told {
         one_by_one(&mut session, &targets, &shared, arguments, console)
     } else {
         let work = Work {
@@ -85,7 +85,7 @@ pub(super) fn run(
     let done = count - failures;
     let failures = failures + refused_count;
     console.message(
-        match is_rehearsal || arguments.no_write || arguments.no_compress_write {
+        match arguments.run.dry_run || arguments.no_write || arguments.no_compress_write {
             true => table::all_rehearsed(done, failures, skipped),
             false => table::all_backed_up(done, failures, skipped),
         },

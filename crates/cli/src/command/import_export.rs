@@ -4,7 +4,7 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_instance::{Failure, ImportRequest};
 
-use super::{Outcome, ended, session};
+use super::{Outcome, ended, existing_session, session};
 use crate::args::{Common, ExportArguments, ImportArguments};
 use crate::output::{Console, Layout};
 
@@ -33,7 +33,7 @@ pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
 /// Exports a page engine database to a SQLite file.
 pub(crate) fn export(arguments: &ExportArguments, common: &Common) -> Outcome {
     let mut console = Console::new(common.json, Layout::Table);
-    let Some(mut session) = session(common, &mut console) else {
+    let Some(mut session) = existing_session(common, &mut console) else {
         return Outcome::Failed;
     };
     let exported = session.export(&arguments.database, &arguments.to);

@@ -2,7 +2,7 @@
 
 use windlass_instance::operation::{Inspect, MediaOptions};
 
-use super::{Outcome, disks, ended, session};
+use super::{Outcome, disks, ended, existing_session};
 use crate::args::{
     Common, FilesArguments, HeaderArguments, LabelArguments, LayoutArguments, Output,
 };
@@ -55,7 +55,7 @@ fn run(
     };
     let console = Console::new(common.json, layout.layout(usual));
     let mut console = console.with_columns(&layout.columns);
-    let Some(mut session) = session(common, &mut console) else {
+    let Some(mut session) = existing_session(common, &mut console) else {
         return Outcome::Failed;
     };
     crate::cancel::ends_reads(session.cancel_flag());

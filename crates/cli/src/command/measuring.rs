@@ -9,7 +9,7 @@ use windlass_instance::Session;
 use windlass_io::output;
 use windlass_tune::{Database, Outcome as Measurements};
 
-use super::{Outcome, absolute, database_name, misused, placed, reported, session};
+use super::{Outcome, absolute, database_name, existing_session, misused, placed, reported};
 use crate::args::{Common, ResultFiles};
 use crate::output::{Console, Layout, error_line, message_line, result_json, result_text};
 
@@ -30,7 +30,7 @@ pub(super) struct Subject {
 /// Finds the database named on the command line, and where its backups go. Reports the error if there is none.
 pub(super) fn subject(written: &str, to: &[PathBuf], common: &Common) -> Option<Subject> {
     let mut console = Console::new(common.json, Layout::Table);
-    let mut session = session(common, &mut console)?;
+    let mut session = existing_session(common, &mut console)?;
     let is_registered = matches!(session.instance().database(written), Ok(Some(_)));
     let name = database_name(&mut session, written, &mut console)?;
     let targets = placed(&session, to, &mut console)?;

@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_base::similar::nearest;
 use windlass_catalog::{DatabaseRecord, Drive, FILE_NAME};
 use windlass_device::DeviceAddress;
 use windlass_instance::operation::DeviceName;
@@ -118,12 +119,20 @@ pub(crate) fn missing_instance(common: &Common) -> Option<&Path> {
     matches!(folder.join(FILE_NAME).try_exists(), Ok(false)).then_some(folder)
 }
 
+/// What is said before an instance is made: its name may be mistyped.
+pub(crate) fn new_instance(common: &Common) -> Option<Message> {
+    missing_instance(common).map(|folder| table::instance_made(folder.display()))
+}
+
 /// As [`session`], for a command that may be a dry run: then on a copy of the instance's data.
 pub(crate) fn session_for(
     is_dry_run: bool,
     common: &Common,
     console: &mut Console,
 ) -> Option<Session> {
+    if !is_dry_run && let Some(message) = new_instance(common) {
+        console.message(message);
+    }
     let opened = try_session(is_dry_run, common);
     opened
         .map_err(|messages| {
@@ -284,6 +293,11 @@ pub(crate) fn database_name(
         Ok(name) => Some(name),
         Err(error) => {
             failed(&error, console);
+            let known = session.instance().catalog().databases().unwrap_or_default();
+            let known = known.iter().map(|record| record.name.as_str());
+            if let Some(meant) = nearest(written, known) {
+                console.message(table::database_was_meant(meant));
+            }
             None
         }
     }

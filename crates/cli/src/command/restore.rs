@@ -11,7 +11,7 @@ use windlass_instance::operation::{
 };
 use windlass_instance::tsql::print;
 use windlass_instance::{Session, logical_name};
-use windlass_media::{SetType, SourceKind};
+use windlass_media::SetType;
 use windlass_pipeline::OnDamage;
 
 use super::{
@@ -20,11 +20,13 @@ use super::{
 };
 use crate::args::{Common, Point, RestoreArguments};
 use crate::output::{Console, Layout};
-use target::{left_open, name_in_tsql, needs_replace, sequence};
+use target::{left_open, name_in_tsql, needs_replace, sequence, waits};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
-    if let Some(outcome) = refusal(arguments).or_else(|| history::refusal(arguments, common)) {
+    if let Some(outcome) =
+        refusal(arguments, common).or_else(|| history::refusal(arguments, common))
+    {
         return outcome;
     }
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
@@ -94,6 +96,9 @@ fn restore(session: &mut Session, arguments: &RestoreArguments, console: &mut Co
             left_open(session, arguments, &name, console);
             outcome = Outcome::Failed;
         }
+    }
+    if arguments.no_recovery && outcome == Outcome::Succeeded && !arguments.run.dry_run {
+        waits(arguments, &name, console);
     }
     match &arguments.to {
         Some(path)
@@ -191,8 +196,28 @@ fn reach(
 }
 
 /// Why the arguments make no restore.
-fn refusal(arguments: &RestoreArguments) -> Option<Outcome> {
+fn refusal(arguments: &RestoreArguments, common: &Common) -> Option<Outcome> {
     let has_target = arguments.to.is_some() || !arguments.moves.is_empty();
+    if arguments.database.is_some() && common.instance.is_none() {
+        return Some(misused(
+            "--database registers the database with an instance: name it by --instance",
+        ));
+    }
+    if let Some(to) = arguments.to.as_deref()
+        && to.as_os_str().as_encoded_bytes().ends_with(b"/")
+        && !to.is_dir()
+    {
+        let to = to.display();
+        return Some(misused(&format!(
+            "--to {to}: there is no folder of this name"
+        )));
+    }
+    let has_backups = !arguments.media.is_empty() || history::is_meant(arguments);
+    if arguments.no_recovery && !has_backups && arguments.database.is_none() {
+        return Some(misused(
+            "no backup is named: windlass restore BACKUP --to FILE --no-recovery",
+        ));
+    }
     if !has_target && arguments.database.is_none() {
         return Some(misused(
             "no target: give --to FILE, or --database NAME of the instance",
@@ -371,10 +396,8 @@ fn steps(
             true => options.recovery,
             false => Recovery::NoRecovery,
         },
-        // A waiting file of SQLite does not know whether it may take another one's place.
-        replaces: options.replaces
-            && (index == 0
-                || step.set.source_kind == SourceKind::Sqlite && step.set.set_type == SetType::Log),
+        // The sequence knows which files it may replace.
+        replaces: options.replaces && index == 0,
         ..step.restore(options.clone())
     };
     let recovers = options.recovery == Recovery::Recovery;
@@ -414,12 +437,15 @@ fn unknown_moves(moves: &[(String, String)], steps: &[&RestoreStep]) -> Vec<(Str
 /// Advice for refusals that mention T-SQL options.
 fn advise(arguments: &RestoreArguments, console: &mut Console) {
     const OCCUPIED: [u32; 2] = [1834, 3156];
+    const NOT_READY: u32 = 3117;
     let is_named = arguments.to.is_some() || !arguments.moves.is_empty();
     let is_enough = is_named && !arguments.replace;
     let advice = if console.has_reported(3154) || console.has_reported(3142) && is_enough {
         table::give_replace_or_another_place()
     } else if console.has_reported(3142) {
         table::give_name_and_replace()
+    } else if arguments.media.is_empty() && console.has_reported(NOT_READY) {
+        table::no_backup_named()
     } else if OCCUPIED.iter().any(|number| console.has_reported(*number)) {
         table::give_another_place()
     } else {

@@ -11,7 +11,7 @@ use windlass_instance::followers::{self, Followers, FollowersOptions};
 use windlass_instance::{Client, Failure, Instance, Session};
 use windlass_server::{HttpOptions, Limits, Options, Protection, Server};
 
-use super::{Outcome, instance_settings, misused, open};
+use super::{Outcome, instance_settings, misused, new_instance, open};
 use crate::args::{Common, ServeArguments};
 use crate::operate::settings::Settings;
 use crate::output::{Console, Layout, error_line, message_line, result_line};
@@ -21,6 +21,19 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// Reads the settings again.
 type Configured<'a> = dyn Fn() -> Result<(Common, Settings), String> + 'a;
+
+/// The instance; reports that it is made, or why it cannot be used.
+fn opened(common: &Common, console: &mut Console) -> Option<Instance> {
+    if let Some(message) = new_instance(common) {
+        console.message(message);
+    }
+    let opened = open(common).map_err(|messages| {
+        for message in messages {
+            console.message(message);
+        }
+    });
+    opened.ok()
+}
 
 /// Runs the command.
 pub(crate) fn run(
@@ -33,14 +46,8 @@ pub(crate) fn run(
         return misused("serve needs --instance DIR: the folder of the instance to serve");
     }
     let mut console = Console::new(common.json, Layout::Table);
-    let instance = match open(common) {
-        Ok(instance) => instance,
-        Err(messages) => {
-            for message in messages {
-                console.message(message);
-            }
-            return Outcome::Failed;
-        }
+    let Some(instance) = opened(common, &mut console) else {
+        return Outcome::Failed;
     };
     // Before the first client, so that no signal ends the server without its databases being closed.
     let mut signals = match Signals::new([SIGTERM, SIGINT, SIGHUP]) {

@@ -8,9 +8,7 @@ use windlass_instance::{BatchEnd, Identity, Session, Silent};
 
 use super::on::{Extract, Place, extracted};
 use super::sqlcmd::{Script, Words};
-use super::{
-    Outcome, disks, existing_session, missing_instance, misused, prompt, reported, session,
-};
+use super::{Outcome, disks, existing_session, misused, prompt, reported, session};
 use crate::args::{Common, Output, SqlArguments};
 use crate::cancel::Waiting;
 use crate::output::{Console, Layout, Style, error_line};
@@ -34,10 +32,6 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
     };
     let console = Console::for_scripts(common.json, layout).with_style(style);
     let mut console = console.with_columns(&arguments.layout.columns);
-    // A mistyped name would else show an instance in which all is well.
-    if let Some(folder) = missing_instance(common).filter(|_| arguments.on.is_empty()) {
-        console.message(table::instance_made(folder.display()));
-    }
     let begun = match arguments.on.is_empty() {
         true => session(common, &mut console),
         false => existing_session(common, &mut console),

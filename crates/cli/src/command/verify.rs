@@ -6,7 +6,9 @@ use windlass_instance::tsql::print;
 use windlass_instance::{Failure, Session};
 use windlass_pipeline::OnDamage;
 
-use super::{Outcome, absolute, disks, io_method_refused, keys, refused, reported, session_for};
+use super::{
+    Outcome, absolute, disks, io_method_refused, is_there, keys, refused, reported, session_for,
+};
 use crate::args::{Common, Threads, VerifyArguments};
 use crate::output::{Console, Layout};
 
@@ -16,6 +18,9 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
         return outcome;
     }
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
+    if !is_there(common, &mut console) {
+        return Outcome::Failed;
+    }
     let Some(mut session) = session_for(arguments.run.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };

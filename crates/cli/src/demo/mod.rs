@@ -43,6 +43,11 @@ enum Error {
     Writer,
 }
 
+/// An error that names its file.
+fn of_file(path: &Path, error: &std::io::Error) -> std::io::Error {
+    std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
 /// Runs the demonstration.
 pub(crate) fn run(arguments: &DemoArguments, common: &Common) -> Outcome {
     let begun = Instant::now();
@@ -56,6 +61,10 @@ pub(crate) fn run(arguments: &DemoArguments, common: &Common) -> Outcome {
                 ),
             );
             Outcome::Succeeded
+        }
+        Err(_) if crate::cancel::is_interrupted() => {
+            message_line("Interrupted: nothing was proved.");
+            Outcome::Failed
         }
         Err(error) => {
             message_line(&format!("The demonstration failed: {error}."));
@@ -89,7 +98,8 @@ fn demonstrate(arguments: &DemoArguments, is_json: bool) -> Result<(), Error> {
     let folder = match &arguments.folder {
         Some(parent) => tempfile::Builder::new()
             .prefix("windlass-demo-")
-            .tempdir_in(parent)?,
+            .tempdir_in(parent)
+            .map_err(|error| of_file(parent, &error))?,
         None => tempfile::Builder::new()
             .prefix("windlass-demo-")
             .tempdir()?,
@@ -130,7 +140,7 @@ fn make_database(arguments: &DemoArguments, places: &Places, is_json: bool) -> R
     match &arguments.database {
         Some(from) => {
             // SQLite would create an empty database under a name that does not exist.
-            std::fs::metadata(from)?;
+            std::fs::metadata(from).map_err(|error| of_file(from, &error))?;
             announce(is_json, &format!("Taking a copy of {} ...", from.display()));
             database::copy(from, &places.database)?;
         }

@@ -6,7 +6,7 @@ use windlass_instance::sqlbackup::{due_copies, run_queue};
 
 use super::{CopiesArguments, texts};
 use crate::args::Common;
-use crate::command::{Outcome, failed, misused, session_for};
+use crate::command::{Outcome, failed, is_there, misused, session_for};
 use crate::output::{Console, Layout, error_line, message_line};
 
 /// Runs the command.
@@ -15,6 +15,9 @@ pub(super) fn run(arguments: &CopiesArguments, common: &Common) -> Outcome {
         return misused("the copy queue needs --instance");
     }
     let mut console = Console::new(common.json, Layout::Table);
+    if !is_there(common, &mut console) {
+        return Outcome::Failed;
+    }
     let Some(mut session) = session_for(arguments.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };

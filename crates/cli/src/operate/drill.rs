@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 use windlass_base::Guid;
 use windlass_base::json_time;
+use windlass_base::message::table;
 use windlass_base::size::Bytes;
 use windlass_base::word::Depth;
 use windlass_instance::operation::{Aim, DrillOptions, DrillOutcome, StopAt};
@@ -130,6 +131,9 @@ pub(super) fn run(arguments: &DrillArguments, common: &Common) -> Outcome {
         Ok(databases) => databases,
         Err(error) => return failed(&error, &mut console),
     };
+    if databases.is_empty() {
+        return refused(table::nothing_to_prove(), &mut console);
+    }
     let options = DrillOptions {
         media: disks(&arguments.from),
         aim: Aim::Newest,

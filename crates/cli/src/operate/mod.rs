@@ -45,6 +45,7 @@ use windlass_instance::{Column, ColumnType, ResultSet, Value};
 
 use crate::args::Common;
 use crate::command::Outcome;
+use crate::output::error_line;
 pub(crate) use history::parse_rpo;
 use settings::Settings;
 
@@ -294,8 +295,12 @@ pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Out
     }
 }
 
-/// Whether all databases meet the objective now.
+/// Whether all databases meet the objective now. Where there is none, nobody knows.
 fn met(subjects: &Subjects<'_>) -> Outcome {
+    if subjects.all.is_empty() {
+        error_line("the instance has no databases and no backups: is it the right one?");
+        return Outcome::Failed;
+    }
     match subjects.is_met() {
         true => Outcome::Succeeded,
         false => Outcome::Failed,

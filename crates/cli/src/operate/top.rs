@@ -10,7 +10,7 @@ use windlass_instance::BatchEnd;
 use super::TopArguments;
 use crate::args::Common;
 use crate::command::{Outcome, existing_session, misused};
-use crate::output::{Console, Layout, Style, clear_screen, result_line, terminal_width};
+use crate::output::{Console, Layout, Style, clear_screen, is_unread, result_line, terminal_width};
 
 const QUERY: &str = "SELECT session_id, command, database_name, percent_complete, \
     total_elapsed_time / 1000 AS seconds, estimated_completion_time / 1000 AS seconds_left, \
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &TopArguments, common: &Common) -> Outcome {
                 false => Outcome::Failed,
             };
         }
-        if arguments.once {
+        if arguments.once || is_unread() {
             return Outcome::Succeeded;
         }
         // A single long wait would delay the response to Ctrl-C.

@@ -42,6 +42,8 @@ pub(crate) struct Console {
     /// Whether a summary line follows a long operation, as after plain commands.
     summarizes: bool,
     counts_rows: bool,
+    /// `SET NOCOUNT ON`
+    hides_counts: bool,
     bar: Bar,
     result: Option<Open>,
     results: u64,
@@ -74,6 +76,7 @@ impl Console {
             prints_plan: false,
             summarizes: true,
             counts_rows: false,
+            hides_counts: false,
             bar: Bar::new(),
             result: None,
             results: 0,
@@ -179,9 +182,10 @@ impl Console {
         }
     }
 
-    /// Where the chosen columns are; reports those that are not there.
-    fn find_chosen(&mut self, columns: &[Column]) {
+    /// Where the chosen columns are; reports those that are not there, and whether all are.
+    fn find_chosen(&mut self, columns: &[Column]) -> bool {
         self.places = (!self.chosen.is_empty()).then(Vec::new);
+        let mut is_complete = true;
         for name in &self.chosen {
             let mut there = columns.iter();
             match there.position(|column| column.name.eq_ignore_ascii_case(name)) {
@@ -191,17 +195,22 @@ impl Console {
                     let hint = did_you_mean(name, known).unwrap_or_default();
                     error_line(&format!("the result has no column '{name}'. {hint}"));
                     self.has_failed = true;
+                    is_complete = false;
                 }
             }
         }
+        is_complete
     }
 
     fn columns(&mut self, all: &[Column]) {
         self.bar.clear();
-        self.find_chosen(all);
+        let is_complete = self.find_chosen(all);
         let columns = &chosen_of(self.places.as_deref(), all);
         // A result whose error CATCH handles ends without one.
         self.close_result();
+        if !is_complete {
+            return;
+        }
         if self.results > 0 && !self.is_json {
             result_line("");
         }
@@ -238,7 +247,7 @@ impl Console {
 
     fn rows_end(&mut self, count: u64) {
         self.close_result();
-        if self.counts_rows && !self.is_json {
+        if self.counts_rows && !self.hides_counts && !self.is_json {
             self.rows_affected(count);
         }
     }
@@ -316,6 +325,7 @@ impl Sink for Console {
             Event::Row(row) => self.row(row),
             Event::RowsEnd(count) => self.rows_end(count),
             Event::RowsAffected(count) => self.rows_affected(count),
+            Event::CountsShown(are_shown) => self.hides_counts = !are_shown,
             Event::Progress(progress) => self.progress(progress),
             Event::Planned(plan) => self.planned(&plan.to_string()),
             Event::Completed(completed) => self.completed(completed),

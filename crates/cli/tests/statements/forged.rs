@@ -253,7 +253,14 @@ fn a_backup_chooses_neither_a_path_nor_a_content_that_is_no_database() {
     };
     write_plain(&place, "cron.bak", set, 0, cron);
     place.succeed(&["verify", "cron.bak"]);
-    let run = place.run(&["restore", "cron.bak", "--database", "shop"]);
+    let run = place.run(&[
+        "restore",
+        "cron.bak",
+        "--database",
+        "shop",
+        "--instance",
+        "i",
+    ]);
     assert_eq!(run.code, Some(1), "{}", run.err);
     assert!(run.err.contains("Give --to FILE"), "{}", run.err);
     let run = place.run(&["restore", "cron.bak", "--to", "crond"]);

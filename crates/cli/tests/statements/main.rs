@@ -5,6 +5,7 @@ mod administering;
 mod articles;
 mod backup_all;
 mod by_path;
+mod came_meanwhile;
 mod catalog_views;
 mod clients;
 mod commands;

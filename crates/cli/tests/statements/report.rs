@@ -158,8 +158,11 @@ fn the_page_is_one_file_with_charts_of_each_database() {
     let short = place.succeed(&["report", "app", "--instance", &instance, "--days", "1"]);
     assert_eq!(short.out.matches(" over ").count(), 1, "{}", short.out);
     place.succeed(&["sql", "--instance", "new", "-Q", "SELECT 1"]);
-    let empty = place.succeed(&["report", "--instance", "new", "--to", "e.html"]);
-    assert!(empty.out.contains("none"), "{}", empty.out);
+    // Nothing is known there, also not that all is well.
+    let empty = place.run(&["report", "--instance", "new", "--to", "e.html"]);
+    assert_eq!(empty.code, Some(1), "{}", empty.out);
+    assert!(empty.err.contains("is it the right one?"), "{}", empty.err);
+    assert!(place.path("e.html").exists());
     let failed = place.run(&["report", "--instance", &instance, "--to", "nosuch/r.html"]);
     assert_eq!(failed.code, Some(1));
 }

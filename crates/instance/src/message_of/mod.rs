@@ -95,6 +95,7 @@ pub(crate) fn parse_message(error: &ParseError) -> Message {
 /// The messages for a failed restore of a SQL Server backup. Only what was read can be damaged: a
 /// problem with the target or with the request is not the backup's fault.
 fn sql_server_messages(error: &windlass_sqlserver::Error) -> Vec<Message> {
+    use windlass_bak::Error::{NotABackup, OtherSoftware};
     use windlass_sqlserver::Error;
     let note = || table::reason(error);
     match error {
@@ -112,6 +113,10 @@ fn sql_server_messages(error: &windlass_sqlserver::Error) -> Vec<Message> {
         | Error::NoSuchTable(_)
         | Error::Inexact { .. }
         | Error::Sequence { .. } => vec![note(), table::restore_plan_problems()],
+        Error::Backup {
+            path,
+            source: source @ (NotABackup { .. } | OtherSoftware { .. }),
+        } => vec![table::not_of_sql_server(path.display(), source)],
         Error::Backup { .. } | Error::Damaged { .. } | Error::Sqlite(_) => {
             vec![table::set_damaged(), note()]
         }

@@ -72,11 +72,24 @@ pub(crate) fn resolve(
     // Only what is written has a time.
     if tags.moment.is_some() {
         for (device, address) in devices.iter().zip(&addresses) {
+            refuse_folder(address)?;
             prepare(session, &written(session, device)?.path, address)?;
         }
     }
     release(session, &addresses)?;
     Ok(addresses)
+}
+
+/// Refuses a name that only a folder can have.
+fn refuse_folder(address: &DeviceAddress) -> Result<(), Failure> {
+    let ends = |file: &&Path| file.as_os_str().as_encoded_bytes().ends_with(b"/");
+    match address.file().filter(ends) {
+        Some(file) => {
+            let why = "it ends with '/', as the name of a folder. Name a file in it.";
+            Err(table::path_means_no_file(file.display(), why).into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// The same for devices of any number of media sets: each of these may be of another class.

@@ -108,10 +108,13 @@ const REFUSED: &[(&str, &str)] = &[
     ("KEEP_REPLICATION", "A SQLite database has no replication."),
     ("KEEP_CDC", "A SQLite database has no change data capture."),
     ("RESTRICTED_USER", "A SQLite database has no users."),
-    ("DELAY", "It is for log shipping, which is not implemented."),
+    (
+        "DELAY",
+        "It is for log shipping: windlass ship keeps a copy current.",
+    ),
     (
         "MOVETO",
-        "It is for log shipping, which is not implemented.",
+        "It is for log shipping: windlass ship keeps a copy current.",
     ),
     (
         "ERASEFILES_SECONDARY",

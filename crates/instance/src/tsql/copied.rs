@@ -73,7 +73,7 @@ impl Sink for Executed<'_> {
                     rows.push(row);
                 }
             }
-            Event::RowsAffected(_) | Event::RowsEnd(_) => {}
+            Event::RowsAffected(_) | Event::RowsEnd(_) | Event::CountsShown(_) => {}
             other => self.sink.event(other),
         }
     }

@@ -1,6 +1,7 @@
 //! Expressions outside of queries: bound as in a query, and computed at once.
 
 use windlass_catalog::DatabaseState;
+use windlass_source::RecoveryModel;
 use windlass_tsql::ast::Expr;
 use windlass_tsql::span::Spanned;
 
@@ -98,6 +99,9 @@ pub(crate) fn facts(session: &Session, asks_databases: bool) -> Result<Facts, Fa
         let own = own.inspect(|record| {
             if !matches!(record.state, DatabaseState::Online | DatabaseState::Standby) {
                 facts.closed.push((record.database_id, record.state.name()));
+            }
+            if session.instance.recovery_model(record) == RecoveryModel::Full {
+                facts.full.push(record.database_id);
             }
         });
         let own: Vec<_> = own.collect();

@@ -84,7 +84,7 @@ pub(crate) fn execute(
         Statement::Use(name) => database::use_database(session, &name.text, sink),
         Statement::Declare(declarations) => script::declare(session, declarations),
         Statement::SetVariable(set) => script::set_variable(session, set),
-        Statement::SetOption(set) => script::set_option(session, set),
+        Statement::SetOption(set) => script::set_option(session, set, sink),
         Statement::Print(expression) => script::print(session, expression, sink),
         Statement::WaitForDelay(delay) => script::wait_for(session, delay),
         Statement::Transaction(transaction) => script::transaction(session, transaction, sink),

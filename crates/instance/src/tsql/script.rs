@@ -18,7 +18,7 @@ use crate::tsql::option;
 use crate::tsql::evaluate::evaluate;
 use crate::tsql::expression::{convert_from, integer, text_of};
 use crate::tsql::option::value_of;
-use crate::{DataType, Failure, Session, Sink, Value, Variables};
+use crate::{DataType, Event, Failure, Session, Sink, Value, Variables};
 
 /// Maximum length of a text that PRINT sends, in characters.
 const PRINT_CHARACTERS_MAX: usize = 4000;
@@ -107,10 +107,15 @@ pub(super) fn execute_text(
 
 /// `SET NOCOUNT ON` and similar: settings that always hold are accepted, unsupported ones are
 /// refused.
-pub(super) fn set_option(session: &mut Session, set: &SetOption) -> Result<(), Failure> {
+pub(super) fn set_option(
+    session: &mut Session,
+    set: &SetOption,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
     for name in &set.names {
         set_one(session, &name.node, &set.value)?;
     }
+    sink.event(Event::CountsShown(!session.settings.hides_counts));
     Ok(())
 }
 

@@ -51,6 +51,8 @@ pub(crate) struct Reply<'a> {
     row: Vec<Sent>,
     flushed: Instant,
     database: String,
+    /// `SET NOCOUNT ON`
+    hides_counts: bool,
     transaction: u64,
     is_gone: bool,
     /// A value that its column cannot hold ended the result.
@@ -94,6 +96,7 @@ impl<'a> Reply<'a> {
             row: Vec::new(),
             flushed: Instant::now(),
             database: session.current_database().to_owned(),
+            hides_counts: session.hides_counts(),
             transaction,
             is_gone: false,
             is_broken: false,
@@ -210,7 +213,11 @@ impl<'a> Reply<'a> {
         if std::mem::take(&mut self.is_broken) {
             return;
         }
-        self.hold(done::COUNT, done::SELECT, rows);
+        let counts = match self.hides_counts {
+            true => 0,
+            false => done::COUNT,
+        };
+        self.hold(counts, done::SELECT, rows);
     }
 
     /// Tells the client what has changed in its session.
@@ -291,6 +298,7 @@ impl Sink for Reply<'_> {
             Event::Columns(columns) => self.begin_result(columns),
             Event::Row(row) => self.row(row),
             Event::RowsEnd(rows) => self.end_result(rows),
+            Event::CountsShown(are_shown) => self.hides_counts = !are_shown,
             Event::RowsAffected(rows) => self.hold(done::COUNT, UPDATE, rows),
             Event::Progress(_) => {
                 if !self.answer.tokens.is_empty() && self.flushed.elapsed() >= BETWEEN_FLUSHES {

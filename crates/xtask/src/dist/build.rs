@@ -83,8 +83,12 @@ pub(super) fn build(release: &Release, target: Target) -> Result<Built, String> 
 
 /// Takes both from the build of the tests.
 pub(super) fn of_tests(release: &Release, target: Target) -> Result<Built, String> {
-    let arguments = ["test", "--workspace", "--no-run", "--quiet"];
-    crate::run::step("the programs of the tests", "cargo", &arguments)?;
+    // Apart: together with the program, its libraries would be built once more.
+    let program = ["test", "--workspace", "--no-run", "--quiet"];
+    let extension = ["build", "--package", "windlass-extension", "--quiet"];
+    for arguments in [&program[..], &extension] {
+        output(Command::new("cargo").args(arguments))?;
+    }
     let from = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     let from = from.join("debug");
     let to = release.work.join(target.name());

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use windlass_base::message::table;
 use windlass_base::pattern::matches;
-use windlass_catalog::DatabaseState;
+use windlass_catalog::{DatabaseRecord, DatabaseState};
 use windlass_instance::Session;
 use windlass_source::{FIRST_BYTES, begins_database};
 
@@ -29,6 +29,18 @@ pub(super) struct Database {
 }
 
 impl Database {
+    fn registered(record: &DatabaseRecord) -> Self {
+        Self {
+            name: record.name.clone(),
+            file: None,
+        }
+    }
+
+    /// Whether a pattern names it: `shop` means shop.db too.
+    fn fits(&self, pattern: &str) -> bool {
+        matches(pattern, &self.name) || matches(pattern, self.stem())
+    }
+
     /// The name, for files without its ending.
     fn stem(&self) -> &str {
         let stem = self
@@ -78,7 +90,10 @@ pub(super) fn find(
 /// The databases of a folder.
 fn in_folder(folder: &Path, console: &mut Console, many: &ManyArguments) -> Result<Found, Outcome> {
     let mut found = Found::default();
-    for (database, doubt) in files_in(folder).map_err(|reason| misused(&reason))? {
+    let all = files_in(folder).map_err(|reason| misused(&reason))?;
+    let names: Vec<&Database> = all.iter().map(|(database, _)| database).collect();
+    found.tell_idle(&names, many, console);
+    for (database, doubt) in all {
         match why_not_meant(&database, many).or(doubt) {
             None => found.databases.push(database),
             Some(why) => found.leave_out(&database, &why, console),
@@ -88,6 +103,15 @@ fn in_folder(folder: &Path, console: &mut Console, many: &ManyArguments) -> Resu
 }
 
 impl Found {
+    /// Reports the patterns of --only that name none of the databases: each may be a misspelt name.
+    fn tell_idle(&mut self, all: &[&Database], many: &ManyArguments, console: &mut Console) {
+        let is_idle = |pattern: &&String| !all.iter().any(|database| database.fits(pattern));
+        for pattern in many.only.iter().filter(is_idle) {
+            console.message(table::pattern_names_none(pattern));
+            self.refused += 1;
+        }
+    }
+
     fn leave_out(&mut self, database: &Database, why: &str, console: &mut Console) {
         console.message(table::database_left_out(&database.name, why));
         self.skipped += 1;
@@ -101,11 +125,10 @@ fn registered(
     many: &ManyArguments,
 ) -> Result<Found, windlass_catalog::Error> {
     let mut found = Found::default();
-    for record in session.instance().catalog().databases()? {
-        let database = Database {
-            name: record.name,
-            file: None,
-        };
+    let records = session.instance().catalog().databases()?;
+    let databases: Vec<Database> = records.iter().map(Database::registered).collect();
+    found.tell_idle(&databases.iter().collect::<Vec<_>>(), many, console);
+    for (record, database) in records.into_iter().zip(databases) {
         let why_not = match record.state {
             DatabaseState::Online => None,
             DatabaseState::Restoring | DatabaseState::Standby => {
@@ -187,10 +210,9 @@ fn begins_as_database(path: &Path) -> std::io::Result<bool> {
     }
 }
 
-/// Why the patterns do not leave it, if they do not. `shop` means shop.db too.
+/// Why the patterns do not leave it, if they do not.
 fn why_not_meant(database: &Database, many: &ManyArguments) -> Option<String> {
-    let fits =
-        |pattern: &&String| matches(pattern, &database.name) || matches(pattern, database.stem());
+    let fits = |pattern: &&String| database.fits(pattern);
     if let Some(pattern) = many.except.iter().find(fits) {
         return Some(format!("--except '{pattern}' names it"));
     }

@@ -78,6 +78,12 @@ pub(super) fn left_open(
     }
 }
 
+/// Tells how a sequence that was left open goes on.
+pub(super) fn waits(arguments: &RestoreArguments, name: &str, console: &mut Console) {
+    let (place, _) = ways_on(arguments, name);
+    console.message(table::restoring_waits(name, place));
+}
+
 /// The words that name the target on the command line, and the command that recovers the full backup
 /// alone.
 fn ways_on(arguments: &RestoreArguments, name: &str) -> (String, String) {

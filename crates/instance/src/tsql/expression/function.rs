@@ -299,10 +299,13 @@ fn session_function(
             [Value::Null, _] | [_, Value::Null] => Value::Null,
             [database, property] => {
                 let found = facts.named(&text_of(database)?);
-                let state = found.map(|(id, _)| facts.state_of(*id));
-                state.map_or(Value::Null, |state| {
-                    text_of(property).map_or(Value::Null, |name| database_property(&name, state))
-                })
+                match (found, text_of(property)) {
+                    (Some((id, _)), Ok(name)) => {
+                        let states = (facts.state_of(*id), facts.recovery_of(*id));
+                        database_property(&name, states)
+                    }
+                    _ => Value::Null,
+                }
             }
             _ => Value::Null,
         },
@@ -335,11 +338,11 @@ fn is_open(facts: &Facts, id: i64) -> bool {
     facts.is_online(id) && (is_system || facts.principal.may(Right::Databases))
 }
 
-/// A property of a database; NULL for those that are not known here, as on SQL Server.
-fn database_property(name: &str, state: &str) -> Value {
+/// A property of a database in a state and with a recovery model; NULL for those that are not known here, as on SQL Server.
+fn database_property(name: &str, (state, recovery_model): (&str, &str)) -> Value {
     match name.to_ascii_uppercase().as_str() {
         "STATUS" => Value::text(state),
-        "RECOVERY" => Value::text("SIMPLE"),
+        "RECOVERY" => Value::text(recovery_model),
         "UPDATEABILITY" => Value::text("READ_WRITE"),
         "USERACCESS" => Value::text("MULTI_USER"),
         "COLLATION" => Value::text("SQL_Latin1_General_CP1_CI_AS"),

@@ -17,6 +17,8 @@ pub(crate) struct Facts {
     pub(crate) databases: Vec<(i64, String)>,
     /// The numbers of the databases that are not online, and their states.
     pub(crate) closed: Vec<(i64, &'static str)>,
+    /// The numbers of the databases whose recovery model is FULL.
+    pub(crate) full: Vec<i64>,
     pub(crate) identity: Identity,
     /// For whom the session acts.
     pub(crate) principal: Principal,
@@ -46,6 +48,7 @@ impl Facts {
             database,
             databases: Vec::new(),
             closed: Vec::new(),
+            full: Vec::new(),
             identity,
             principal,
             principals: Vec::new(),
@@ -67,6 +70,14 @@ impl Facts {
             windlass_catalog::DatabaseState::Online.name(),
             |(_, state)| state,
         )
+    }
+
+    /// The recovery model of a database, as in `sys.databases`.
+    pub(super) fn recovery_of(&self, number: i64) -> &'static str {
+        match self.full.contains(&number) {
+            true => "FULL",
+            false => "SIMPLE",
+        }
     }
 
     /// Whether a database is online.

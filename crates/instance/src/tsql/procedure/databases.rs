@@ -213,8 +213,9 @@ fn database_row(
     let bytes = database_bytes(session, record, shown)?;
     let size = bytes.map(|bytes| format!("{:.2} MB", bytes as f64 / f64::from(1 << 20)));
     let status = format!(
-        "Status={}, Updateability=READ_WRITE, Recovery=SIMPLE",
-        record.state.name()
+        "Status={}, Updateability=READ_WRITE, Recovery={}",
+        record.state.name(),
+        session.instance.recovery_model(record)
     );
     Ok(vec![
         Value::text(&record.name),
