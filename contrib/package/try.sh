@@ -44,6 +44,11 @@ setpriv --reuid windlass --regid windlass --clear-groups sh -euxc '
 cmp app.db /srv/backup/copy.db
 # A changed configuration and all data outlive the package.
 echo '# changed' >>/etc/windlass/config.toml
+# A folder of somebody else stays so.
+chown nobody /srv/backup && chmod 2775 /srv/backup
+$INSTALL "./$PACKAGE"
+test "$(stat -c '%U %a' /srv/backup)" = 'nobody 2775'
+tail -1 /etc/windlass/config.toml | grep changed
 $REMOVE windlass
 test ! -e /usr/bin/windlass
 test -e /srv/backup/app.bak

@@ -9,7 +9,7 @@
 //! The engine uses the SQLite that loads it. The instance for `windlass_sql` and for the sockets has a SQLite of its
 //! own inside the library, for its catalog alone: it opens no file of the program. All databases that a process opens
 //! through the VFS share one engine. The library stays loaded for the rest of the process, because a VFS must stay
-//! registered.
+//! registered. For the same reason a process can load it into one SQLite only, although it may have several.
 #![expect(unsafe_code, reason = "the entry point is called by SQLite, in C")]
 
 mod beside;
@@ -32,6 +32,8 @@ static REGISTERED: OnceLock<Result<Registered>> = OnceLock::new();
 
 /// What the functions of all connections share.
 struct Registered {
+    /// The address of the table of the SQLite that it is loaded into.
+    routines: usize,
     databases: Arc<PathDatabases>,
     functions: Functions,
 }
@@ -63,7 +65,10 @@ pub unsafe extern "C" fn sqlite3_windlass_init(
         }
         ERROR
     };
-    match REGISTERED.get_or_init(|| add(library, functions)) {
+    match REGISTERED.get_or_init(|| add(library, functions, routines.addr())) {
+        Ok(registered) if registered.routines != routines.addr() => {
+            fails("this process has loaded it into another copy of SQLite, and one can have it")
+        }
         Ok(registered) => {
             // SAFETY: the connection that loads the extension, in a call of this thread.
             let added = unsafe { registered.functions.add(connection, function::windlass_sql) };
@@ -92,12 +97,13 @@ unsafe extern "C" fn greet(
     }
 }
 
-fn add(library: Library, functions: Functions) -> Result<Registered> {
+fn add(library: Library, functions: Functions, routines: usize) -> Result<Registered> {
     let databases = PathDatabases::on_demand();
     beside::listen(&databases, library);
     register("windlass", library, Box::new(Arc::clone(&databases)))?;
     functions.greet_all(greet);
     Ok(Registered {
+        routines,
         databases,
         functions,
     })

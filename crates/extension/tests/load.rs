@@ -156,3 +156,49 @@ fn the_library_exports_only_its_entry_point_and_borrows_no_sqlite() {
         .collect();
     assert_eq!(symbols, ["sqlite3_windlass_init"]);
 }
+
+/// Loads the library into Python's SQLite, and then into another copy of SQLite, if there is one.
+const TWO_COPIES: &str = "
+import ctypes, ctypes.util, shutil, sqlite3, sys
+library, folder = sys.argv[1:]
+own = sqlite3.connect(':memory:')
+own.enable_load_extension(True)
+own.load_extension(library)
+found = ctypes.util.find_library('sqlite3')
+if found is None:
+    sys.exit('none')
+mapped = [line.split()[-1] for line in open('/proc/self/maps') if 'libsqlite3' in line]
+path = mapped[0] if mapped else ctypes.CDLL(found) and [
+    line.split()[-1] for line in open('/proc/self/maps') if 'libsqlite3' in line][0]
+other = ctypes.CDLL(shutil.copy(path, folder + '/other.so'))
+connection, message = ctypes.c_void_p(), ctypes.c_char_p()
+assert other.sqlite3_open(b':memory:', ctypes.byref(connection)) == 0
+other.sqlite3_enable_load_extension(connection, 1)
+code = other.sqlite3_load_extension(connection, library.encode(), None, ctypes.byref(message))
+print(code, message.value.decode())
+print(own.execute('SELECT 1').fetchone()[0])
+";
+
+#[test]
+fn one_copy_of_sqlite_in_a_process_can_have_it() {
+    let Some(python) = python() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(python);
+    command
+        .args(["-c", TWO_COPIES])
+        .arg(library())
+        .arg(folder.path());
+    let output = command.output().unwrap();
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    if err.trim() == "none" {
+        eprintln!("\n*** NOT TESTED: there is no second SQLite on this machine ***\n");
+        return;
+    }
+    assert!(output.status.success(), "{}: {err}", output.status);
+    assert!(out.contains("another copy of SQLite"), "{out}{err}");
+}

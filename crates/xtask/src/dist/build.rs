@@ -83,19 +83,16 @@ pub(super) fn build(release: &Release, target: Target) -> Result<Built, String> 
 
 /// Takes both from the build of the tests.
 pub(super) fn of_tests(release: &Release, target: Target) -> Result<Built, String> {
-    // Apart: together with the program, its libraries would be built once more.
-    let program = ["test", "--workspace", "--no-run", "--quiet"];
-    let extension = ["build", "--package", "windlass-extension", "--quiet"];
-    for arguments in [&program[..], &extension] {
-        output(Command::new("cargo").args(arguments))?;
-    }
+    let arguments = ["test", "--workspace", "--no-run", "--quiet"];
+    output(Command::new("cargo").args(arguments))?;
     let from = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     let from = from.join("debug");
     let to = release.work.join(target.name());
     fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
     Ok(Built {
         program: strip(&from.join("windlass"), &to)?,
-        extension: strip(&from.join("libwindlass.so"), &to)?,
+        // Tests of the extension have it built there.
+        extension: strip(&from.join("deps/libwindlass.so"), &to)?,
     })
 }
 

@@ -45,7 +45,13 @@ pub(super) fn run(release: &Release, host: Target) -> Result<(), String> {
     package(release, &deb, &database, "dpkg -i", "dpkg -r")?;
     // The packages of this machine are not in rpm's own list, so that it knows of no C library.
     let rpm = format!("windlass-{version}-1.{name}.rpm");
-    package(release, &rpm, &database, "rpm -i --nodeps", "rpm -e")
+    package(
+        release,
+        &rpm,
+        &database,
+        "rpm -U --nodeps --replacepkgs",
+        "rpm -e",
+    )
 }
 
 fn package(

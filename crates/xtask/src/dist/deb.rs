@@ -70,6 +70,7 @@ fn description(release: &Release, target: Target, tree: &Tree) -> Result<String,
          Maintainer: the Windlass developers <windlass@example.org>\n\
          Installed-Size: {}\n\
          Depends: libc6 (>= {GLIBC})\n\
+         Recommends: ca-certificates\n\
          Section: database\n\
          Priority: optional\n\
          Description: SQL Server's BACKUP and RESTORE for SQLite databases\n \

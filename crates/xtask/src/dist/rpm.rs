@@ -58,6 +58,8 @@ fn spec(release: &Release, tree: &Tree) -> Result<String, String> {
          Summary: SQL Server's BACKUP and RESTORE for SQLite databases\n\
          License: MIT OR Apache-2.0\n\
          Requires: glibc >= {GLIBC}\n\
+         Requires(post): shadow-utils\n\
+         Recommends: ca-certificates\n\
          Provides: user(windlass)\n\
          %description\n\
          Full, differential and log backups of databases in use, verified, compressed and\n\
@@ -78,6 +80,13 @@ fn spec(release: &Release, tree: &Tree) -> Result<String, String> {
         add(format_args!("{section}\n{}", read(script)?))?;
     }
     add(format_args!("%files\n%defattr(-,root,root)"))?;
+    for folder in [
+        "/etc/windlass",
+        "/usr/lib/windlass",
+        "/usr/share/doc/windlass",
+    ] {
+        add(format_args!("%dir {folder}"))?;
+    }
     for file in tree.files()? {
         let kind = match file.as_str() {
             config if config.starts_with("etc/") => "%config(noreplace) ",

@@ -13,7 +13,7 @@ use crate::run::output;
 pub(crate) struct Tree(pub(crate) PathBuf);
 
 /// Files of the repository, and their places.
-const FILES: [(&str, &str); 13] = [
+const FILES: [(&str, &str); 12] = [
     ("contrib/config.toml", "etc/windlass/config.toml"),
     (
         "contrib/windlass-backup.service",
@@ -35,10 +35,6 @@ const FILES: [(&str, &str); 13] = [
         "contrib/package/sysusers.conf",
         "usr/lib/sysusers.d/windlass.conf",
     ),
-    (
-        "contrib/package/tmpfiles.conf",
-        "usr/lib/tmpfiles.d/windlass.conf",
-    ),
     ("README.md", "usr/share/doc/windlass/README.md"),
     ("CHANGELOG.md", "usr/share/doc/windlass/CHANGELOG.md"),
     ("LICENSE-MIT", "usr/share/doc/windlass/LICENSE-MIT"),
@@ -51,9 +47,11 @@ const FILES: [(&str, &str); 13] = [
 ];
 
 /// Each shell, and where it looks for completions.
-const COMPLETIONS: [(&str, &str); 3] = [
+const COMPLETIONS: [(&str, &str); 4] = [
     ("bash", "usr/share/bash-completion/completions/windlass"),
     ("zsh", "usr/share/zsh/site-functions/_windlass"),
+    // Debian's zsh looks here.
+    ("zsh", "usr/share/zsh/vendor-completions/_windlass"),
     ("fish", "usr/share/fish/vendor_completions.d/windlass.fish"),
 ];
 
