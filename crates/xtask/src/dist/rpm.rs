@@ -58,7 +58,7 @@ fn spec(release: &Release, tree: &Tree) -> Result<String, String> {
          Summary: SQL Server's BACKUP and RESTORE for SQLite databases\n\
          License: MIT OR Apache-2.0\n\
          Requires: glibc >= {GLIBC}\n\
-         Requires(post): shadow-utils\n\
+         Requires(post): /usr/sbin/useradd\n\
          Recommends: ca-certificates\n\
          Provides: user(windlass)\n\
          %description\n\
