@@ -19,6 +19,20 @@ fn place() -> Place {
     place
 }
 
+/// Restores a set to `r.db`, and leaves it open for more.
+fn restore(place: &Place, medium: &str, set: &str, further: &[&str]) {
+    let words = [
+        "restore",
+        medium,
+        "--set",
+        set,
+        "--to",
+        "r.db",
+        "--no-recovery",
+    ];
+    place.succeed(&[&words[..], further].concat());
+}
+
 fn refused(place: &Place, words: &[&str]) {
     let run = place.run(&[words, &["--json"]].concat());
     assert_eq!(run.code, Some(1), "{words:?}: {}", run.err);
@@ -34,29 +48,13 @@ fn refused(place: &Place, words: &[&str]) {
 fn no_step_of_a_sequence_replaces_a_file_that_was_not_there_when_it_began() {
     let place = place();
     for (medium, further) in [("app.bak", &["2"][..]), ("s.bak", &["2", "3"])] {
-        place.succeed(&[
-            "restore",
-            medium,
-            "--set",
-            "1",
-            "--to",
-            "r.db",
-            "--no-recovery",
-        ]);
+        restore(&place, medium, "1", &[]);
         fs::write(place.path("r.db"), "precious").expect("a file");
         refused(&place, &["restore", "--to", "r.db"]);
         for set in further {
             refused(&place, &["restore", medium, "--set", set, "--to", "r.db"]);
             fs::rename(place.path("r.db"), place.path("kept")).expect("a file");
-            place.succeed(&[
-                "restore",
-                medium,
-                "--set",
-                set,
-                "--to",
-                "r.db",
-                "--no-recovery",
-            ]);
+            restore(&place, medium, set, &[]);
             fs::rename(place.path("kept"), place.path("r.db")).expect("a file");
         }
         refused(&place, &["restore", "--to", "r.db"]);
@@ -122,26 +120,9 @@ fn one_that_was_there_and_could_be_replaced_is_replaced_by_every_later_step() {
     for (medium, further) in [("app.bak", &["2"][..]), ("s.bak", &["2", "3"])] {
         for count in 0..=further.len() {
             fs::write(place.path("r.db"), "old").expect("a file");
-            let begin = [
-                "restore",
-                medium,
-                "--set",
-                "1",
-                "--to",
-                "r.db",
-                "--no-recovery",
-            ];
-            place.succeed(&[&begin[..], &["--replace"]].concat());
+            restore(&place, medium, "1", &["--replace"]);
             for set in &further[..count] {
-                place.succeed(&[
-                    "restore",
-                    medium,
-                    "--set",
-                    set,
-                    "--to",
-                    "r.db",
-                    "--no-recovery",
-                ]);
+                restore(&place, medium, set, &[]);
                 assert_eq!(fs::read(place.path("r.db")).expect("a file"), b"old");
             }
             place.succeed(&["restore", "--to", "r.db"]);

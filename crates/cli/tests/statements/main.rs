@@ -56,6 +56,7 @@ mod messages;
 mod mistakes;
 mod moments;
 mod newest;
+mod nothing_done;
 mod object_azure;
 mod object_faults;
 mod object_folders;
