@@ -113,14 +113,17 @@ impl OpenDatabases {
         serde_json::Value::Array(buffers.collect()).to_string()
     }
 
+    /// The database with this log, if it is open.
+    fn at(&self, log: &Path) -> Option<Arc<Database>> {
+        let map = self.map();
+        let open = map.values().find(|open| open.log_path() == log);
+        open.map(Arc::clone)
+    }
+
     /// The files of a database and its settings as JSON, from its log if it is not open; `None` if that
     /// cannot be read.
     pub(crate) fn described(&self, log: &Path) -> Option<String> {
-        let open = self
-            .map()
-            .values()
-            .find(|open| open.log_path() == log)
-            .map(Arc::clone);
+        let open = self.at(log);
         let (files, target, model, wait) = match &open {
             Some(open) => (
                 open.files(),
@@ -182,14 +185,7 @@ fn pool_pages(megabytes: i64) -> u64 {
 impl EngineDatabases {
     /// The recovery model of a database, from its log if it is not open; `None` if that cannot be read.
     pub(crate) fn recovery_model(&self, log: &Path) -> Option<RecoveryModel> {
-        let open = self
-            .shared
-            .open
-            .map()
-            .values()
-            .find(|open| open.log_path() == log)
-            .map(Arc::clone);
-        match open {
+        match self.shared.open.at(log) {
             Some(open) => Some(open.recovery_model()),
             None => Some(
                 LogIdentity::of(&RealFileSystem, log)

@@ -201,11 +201,7 @@ impl Drives {
 
 /// Whether a name has the form of one of Windows, and no file here has it: `E:\x.bak`, `\\server\share\x.bak`.
 pub fn is_of_windows(name: &str) -> bool {
-    let mut characters = name.chars();
-    let has_letter = characters
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic());
-    let has_drive = has_letter && characters.next() == Some(':') && characters.next().is_some();
+    let has_drive = drive_letter(name).is_some() && name.len() > 2;
     (has_drive || name.starts_with(r"\\")) && !Path::new(name).exists()
 }
 

@@ -119,7 +119,7 @@ pub(crate) fn missing_instance(common: &Common) -> Option<&Path> {
     matches!(folder.join(FILE_NAME).try_exists(), Ok(false)).then_some(folder)
 }
 
-/// What is said before an instance is made: its name may be mistyped.
+/// What is said of an instance that is made: its name may be mistyped. Asked before, and said after it.
 pub(crate) fn new_instance(common: &Common) -> Option<Message> {
     missing_instance(common).map(|folder| table::instance_made(folder.display()))
 }
@@ -130,10 +130,13 @@ pub(crate) fn session_for(
     common: &Common,
     console: &mut Console,
 ) -> Option<Session> {
-    if !is_dry_run && let Some(message) = new_instance(common) {
+    let made = new_instance(common).filter(|_| !is_dry_run);
+    let opened = try_session(is_dry_run, common);
+    if opened.is_ok()
+        && let Some(message) = made
+    {
         console.message(message);
     }
-    let opened = try_session(is_dry_run, common);
     opened
         .map_err(|messages| {
             for message in messages {

@@ -24,10 +24,14 @@ type Configured<'a> = dyn Fn() -> Result<(Common, Settings), String> + 'a;
 
 /// The instance; reports that it is made, or why it cannot be used.
 fn opened(common: &Common, console: &mut Console) -> Option<Instance> {
-    if let Some(message) = new_instance(common) {
+    let made = new_instance(common);
+    let opened = open(common);
+    if opened.is_ok()
+        && let Some(message) = made
+    {
         console.message(message);
     }
-    let opened = open(common).map_err(|messages| {
+    let opened = opened.map_err(|messages| {
         for message in messages {
             console.message(message);
         }

@@ -1,7 +1,6 @@
 //! `windlass history`: the backup history of the instance, and the periods without backups.
 
 use windlass_base::Moment;
-use windlass_catalog::DatabaseRecord;
 use windlass_instance::overview::{Subjects, history, seconds};
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
@@ -48,10 +47,11 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
         Ok(known) => known,
         Err(error) => return crate::command::failed(&error, &mut console),
     };
-    let is_named = |record: &DatabaseRecord, name: &str| record.name.eq_ignore_ascii_case(name);
     if let Some(database) = &arguments.database
         && past.is_empty()
-        && !known.iter().any(|record| is_named(record, database))
+        && !known
+            .iter()
+            .any(|record| record.name.eq_ignore_ascii_case(database))
     {
         return misused(&format!("the instance knows no database '{database}'"));
     }
