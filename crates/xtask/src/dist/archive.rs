@@ -1,10 +1,11 @@
 //! Archives, written so that the same files give the same bytes.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use super::Release;
-use super::build::{Built, Target};
+use super::build::{Built, Target, build_id, debug_of};
 use super::tree::Tree;
 use crate::run::output;
 
@@ -17,20 +18,22 @@ pub(super) fn archive(release: &Release, target: Target, tree: &Tree) -> Result<
     tar(release, &tree.0, &path, &gzip, &[&below, "."])
 }
 
-/// The debug information of the program and the extension, for `gdb` and `perf`.
+/// The debug information of the program and the extension where `gdb` and `perf` look for it: below
+/// `usr/lib/debug/.build-id`, by the id that the linker gave each.
 pub(super) fn debug(release: &Release, target: Target, built: &Built) -> Result<(), String> {
     let name = format!("windlass-{}-{}-linux-debug", release.version, target.name());
+    let folder = built.program.with_file_name("debug");
+    for file in [&built.program, &built.extension] {
+        let id = build_id(file)?;
+        let (first, rest) = id.split_at(2);
+        let place = folder.join("usr/lib/debug/.build-id").join(first);
+        let to = place.join(format!("{rest}.debug"));
+        fs::create_dir_all(&place)
+            .and_then(|()| fs::copy(debug_of(file), &to))
+            .map_err(|error| format!("{}: {error}", to.display()))?;
+    }
     let path = release.out.join(format!("{name}.tar.xz"));
-    let folder = built.program.parent().unwrap_or(&built.program);
-    let below = format!("--transform=s,^,{name}/,");
-    let files = ["windlass.debug", "libwindlass.so.debug"];
-    tar(
-        release,
-        folder,
-        &path,
-        "xz -3 -T1",
-        &[&below, files[0], files[1]],
-    )
+    tar(release, &folder, &path, "xz -3 -T1", &["."])
 }
 
 /// Writes `what` of a folder to an archive, owned by root and with one time for all.

@@ -103,6 +103,9 @@ fn compile(release: &Release, target: Target, folder: &Path) -> Result<(), Strin
                 .to_owned(),
         );
     }
+    if target == Target::X86 && !crate::tools::is_there("nasm") {
+        return Err("nasm is absent: apt-get install nasm".to_owned());
+    }
     // The folders of this machine would be in the messages of panics and in the debug information.
     let mut renamed = vec![(cargo_home()?, "/cargo"), (source_folder()?, "/windlass")];
     let map = |option: &str, renamed: &[(PathBuf, &str)]| -> Vec<String> {
@@ -111,10 +114,14 @@ fn compile(release: &Release, target: Target, folder: &Path) -> Result<(), Strin
             .map(|(from, to)| format!("{option}={}={to}", from.display()))
             .collect()
     };
-    let rust = map("--remap-path-prefix", &renamed);
+    let mut rust = map("--remap-path-prefix", &renamed);
+    // What debuggers find the debug information by.
+    rust.push("-Clink-arg=-Wl,--build-id=sha1".to_owned());
     // C is compiled in the folders of build scripts, too.
     renamed.push((folder.to_owned(), "/target"));
     let c = map("-ffile-prefix-map", &renamed);
+    // The sources of ISA-L, too, which are in a package that is not compiled.
+    output(Command::new("cargo").args(["fetch", "--locked", "--quiet"]))?;
     let triple = format!("{}.{GLIBC}", target.triple());
     let mut command = Command::new("cargo");
     command
@@ -141,15 +148,37 @@ fn cargo_home() -> Result<PathBuf, String> {
 
 /// Writes a stripped copy of a file into a folder, and its debug information beside it.
 fn strip(from: &Path, folder: &Path) -> Result<PathBuf, String> {
-    let name = from.file_name().unwrap_or_default();
-    let stripped = folder.join(name);
-    let mut debug = stripped.clone().into_os_string();
-    debug.push(".debug");
-    let debug = PathBuf::from(debug);
+    let stripped = folder.join(from.file_name().unwrap_or_default());
+    let debug = debug_of(&stripped);
     objcopy(&["--only-keep-debug"], from, &debug)?;
     let link = format!("--add-gnu-debuglink={}", debug.display());
     objcopy(&["--strip-all", &link], from, &stripped)?;
     Ok(stripped)
+}
+
+/// Where `strip` puts the debug information of a file.
+pub(super) fn debug_of(stripped: &Path) -> PathBuf {
+    let mut name = stripped.as_os_str().to_owned();
+    name.push(".debug");
+    PathBuf::from(name)
+}
+
+/// The id that the linker gave a file, in hexadecimal digits.
+pub(super) fn build_id(file: &Path) -> Result<String, String> {
+    let bytes = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    note_of_build_id(&bytes).ok_or_else(|| format!("{} has no build id", file.display()))
+}
+
+/// The 20 bytes after the head of a note of that kind: the lengths of its name and its content, its type, its name.
+fn note_of_build_id(bytes: &[u8]) -> Option<String> {
+    const HEAD: &[u8] = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
+    let at = bytes
+        .windows(HEAD.len())
+        .position(|window| window == HEAD)?;
+    let start = at + HEAD.len();
+    let id = bytes.get(start..start + 20)?;
+    let digits: Vec<_> = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(digits.concat())
 }
 
 /// The compiler's own `objcopy` knows every processor.
@@ -203,6 +232,15 @@ fn check_paths(file: &Path, folders: &[PathBuf]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_build_id_is_found() {
+        let mut file = b"\x7fELF\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0".to_vec();
+        assert_eq!(note_of_build_id(&file), None);
+        file.extend((0..21).map(|byte| byte + 0xa0));
+        let id = note_of_build_id(&file).unwrap();
+        assert_eq!(id, "a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3");
+    }
 
     #[test]
     fn a_path_of_the_machine_in_a_file_is_found() {

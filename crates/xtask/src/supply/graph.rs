@@ -1,6 +1,6 @@
 //! The packages that Cargo resolves, as `cargo metadata` and `cargo tree` tell.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,6 +14,8 @@ const ARTEFACTS: [&str; 4] = ["--package", "windlass", "--package", "windlass-ex
 /// A package of the graph.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Package {
+    /// Cargo's own name for it.
+    pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) license: Option<String>,
@@ -36,6 +38,31 @@ impl Package {
 #[derive(Debug, Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
+    resolve: Resolve,
+}
+
+#[derive(Debug, Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+/// A package, and what it needs.
+#[derive(Debug, Deserialize)]
+struct Node {
+    id: String,
+    deps: Vec<Need>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Need {
+    pkg: String,
+    dep_kinds: Vec<Kind>,
+}
+
+/// `kind` is absent for what the package itself uses, in contrast to its tests and its build script.
+#[derive(Debug, Deserialize)]
+struct Kind {
+    kind: Option<String>,
 }
 
 /// Which edges of the graph to follow.
@@ -49,6 +76,29 @@ pub(crate) enum Edges {
 
 /// All packages that the workspace of `manifest` needs on the targets. Fails if its lock file is not current.
 pub(crate) fn packages(manifest: &str, targets: &[String]) -> Result<Vec<Package>, String> {
+    metadata(manifest, targets).map(|metadata| metadata.packages)
+}
+
+/// The packages that each package itself needs on the targets, by their ids.
+pub(crate) fn needs(
+    manifest: &str,
+    targets: &[String],
+) -> Result<BTreeMap<String, BTreeSet<String>>, String> {
+    let is_used = |need: &Need| need.dep_kinds.iter().any(|kind| kind.kind.is_none());
+    let used = |node: Node| {
+        let needs = node.deps.into_iter().filter(is_used).map(|need| need.pkg);
+        (node.id, needs.collect())
+    };
+    let nodes = metadata(manifest, targets)?.resolve.nodes;
+    Ok(nodes.into_iter().map(used).collect())
+}
+
+/// Whether an id is that of a crate of this repository.
+pub(crate) fn is_own(id: &str) -> bool {
+    id.starts_with("path+")
+}
+
+fn metadata(manifest: &str, targets: &[String]) -> Result<Metadata, String> {
     let mut command = Command::new("cargo");
     command.args(["metadata", "--format-version", "1", "--locked"]);
     command.args(["--manifest-path", manifest]);
@@ -56,9 +106,7 @@ pub(crate) fn packages(manifest: &str, targets: &[String]) -> Result<Vec<Package
         command.args(["--filter-platform", target]);
     }
     let text = output(&mut command)?;
-    let metadata: Metadata =
-        serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
-    Ok(metadata.packages)
+    serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
 }
 
 /// The names and versions of the packages that the artefacts need on any of the targets.

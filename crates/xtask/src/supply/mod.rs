@@ -5,13 +5,15 @@
 
 mod graph;
 mod licence;
+pub(crate) mod native;
 pub(crate) mod notices;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-pub(crate) use graph::{Edges, Package};
+use graph::Edges;
+pub(crate) use graph::{Package, is_own};
 
 const RULES: &str = "deny.toml";
 
@@ -64,6 +66,18 @@ struct WorkspaceMetadata {
     pre_releases: BTreeMap<String, String>,
 }
 
+#[derive(Debug, Deserialize)]
+struct Lock {
+    package: Vec<Locked>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Locked {
+    name: String,
+    version: String,
+    checksum: Option<String>,
+}
+
 /// Checks lock files, sources, licences, duplicates, versions without a release and the notices; then advisories.
 pub(crate) fn check() -> Result<(), String> {
     let rules = rules()?;
@@ -98,6 +112,24 @@ pub(crate) fn linked() -> Result<Vec<Package>, String> {
         .collect();
     packages.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
     Ok(packages)
+}
+
+/// Every package of the lock file, also those that no target compiles.
+pub(crate) fn all_packages() -> Result<Vec<Package>, String> {
+    graph::packages(MANIFESTS[0], &[])
+}
+
+/// What each package itself needs in the artefacts, by Cargo's ids.
+pub(crate) fn needs() -> Result<BTreeMap<String, BTreeSet<String>>, String> {
+    graph::needs(MANIFESTS[0], &rules()?.graph.targets)
+}
+
+/// What the registry says of each package's archive: SHA-256 by name and version.
+pub(crate) fn checksums() -> Result<BTreeMap<(String, String), String>, String> {
+    let locked = parsed::<Lock>("Cargo.lock")?.package.into_iter();
+    Ok(locked
+        .filter_map(|package| Some(((package.name, package.version), package.checksum?)))
+        .collect())
 }
 
 fn rules() -> Result<Rules, String> {
@@ -263,7 +295,7 @@ mod tests {
 
     fn package(source: &str, license: Option<&str>) -> Package {
         serde_json::from_value(serde_json::json!({
-            "name": "x", "version": "1.0.0", "license": license, "source": source,
+            "id": "x", "name": "x", "version": "1.0.0", "license": license, "source": source,
             "manifest_path": "x/Cargo.toml",
         }))
         .unwrap()

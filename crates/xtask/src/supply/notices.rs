@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::Package;
+use super::native::{LIBRARIES, standard_library_notices, zig};
 
 const PAGE: &str = "THIRD-PARTY.md";
 
@@ -15,41 +16,14 @@ const HEAD: &str = "# What is linked into Windlass
 
 ## C and assembler
 
-| code | in the package | licence |
-|---|---|---|
+| code | version | in | licence |
+|---|---|---|---|
 ";
 
-/// Code in other languages that packages bring along, and the file with its licence, if it needs one.
-const NATIVE: [(&str, &str, &str, Option<&str>); 5] = [
-    ("SQLite", "libsqlite3-sys", "public domain", None),
-    (
-        "Zstandard",
-        "zstd-sys",
-        "BSD-3-Clause",
-        Some("zstd/LICENSE"),
-    ),
-    (
-        "libdeflate",
-        "libdeflate-sys",
-        "MIT",
-        Some("libdeflate/COPYING"),
-    ),
-    (
-        "AWS-LC",
-        "aws-lc-sys",
-        "ISC, Apache-2.0, MIT, BSD-3-Clause",
-        Some("aws-lc/LICENSE"),
-    ),
-    (
-        SOURCES_ONLY,
-        "isal-sys",
-        "BSD-3-Clause",
-        Some("isa-l/LICENSE"),
-    ),
-];
-
-/// Built by `accelerator/build.rs` from a package that is itself not compiled.
-const SOURCES_ONLY: &str = "ISA-L (where `nasm` is installed)";
+/// What the compilers add.
+const COMPILERS: &str = "| Rust's standard library and what it contains | the compiler's | the Rust toolchain | MIT OR Apache-2.0, and others |
+| LLVM's libunwind, Zig's compiler-rt (in what `cargo xtask dist` makes) | Zig's | ziglang | Apache-2.0 WITH LLVM-exception, MIT |
+";
 
 /// The standard text for the few packages that bring none, all of which can be used under it.
 const APACHE: &str = "LICENSE-APACHE";
@@ -72,9 +46,20 @@ pub(crate) fn write(check: bool) -> Result<(), String> {
     let mut page = HEAD.to_owned();
     let mut row = |line: std::fmt::Arguments<'_>| page.write_fmt(line);
     let print = |error: std::fmt::Error| error.to_string();
-    for (code, package, licence, _) in NATIVE {
-        row(format_args!("| {code} | {package} | {licence} |\n")).map_err(print)?;
+    let all = super::all_packages()?;
+    for library in LIBRARIES {
+        let version = library.version(library.package(&all)?)?;
+        let condition = match library.is_optional() {
+            true => " (where `nasm` is installed)",
+            false => "",
+        };
+        let (name, package, licence) = (library.name, library.package, library.licence);
+        row(format_args!(
+            "| {name}{condition} | {version} | {package} | {licence} |\n"
+        ))
+        .map_err(print)?;
     }
+    row(format_args!("{COMPILERS}")).map_err(print)?;
     row(format_args!(
         "\n## Rust\n\n| package | version | licence |\n|---|---|---|\n"
     ))
@@ -89,16 +74,19 @@ pub(crate) fn write(check: bool) -> Result<(), String> {
 
 /// Writes the full texts to a file.
 pub(crate) fn write_texts(path: &Path) -> Result<(), String> {
-    std::fs::write(path, texts()?).map_err(|error| format!("{}: {error}", path.display()))
+    std::fs::write(path, texts(false)?).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The full texts of the licences of everything that is linked, each once.
-pub(crate) fn texts() -> Result<String, String> {
+/// The full texts of the licences of everything that is linked, each once. A release needs those of what the compilers
+/// add; else they are there if the toolchain has them.
+pub(crate) fn texts(is_release: bool) -> Result<String, String> {
     let mut text = String::from(
         "Windlass contains the following software of others. Each text is followed by what it applies to.\n",
     );
     let rule = "=".repeat(100);
-    for (licence, users) in texts_of(&super::linked()?)? {
+    let mut texts = texts_of(&super::linked()?)?;
+    add_compilers(&mut texts, is_release)?;
+    for (licence, users) in texts {
         let users = users.join(", ");
         write!(
             text,
@@ -120,16 +108,27 @@ fn texts_of(packages: &[Package]) -> Result<BTreeMap<String, Vec<String>>, Strin
         }
         add(&mut texts, files, &package.spec())?;
     }
-    for (code, name, _, file) in NATIVE {
-        let Some(file) = file else { continue };
-        let folder = folder_of(packages, code, name)?;
-        add(
-            &mut texts,
-            vec![folder.join(file)],
-            &format!("{code}, in {name}"),
-        )?;
+    let all = super::all_packages()?;
+    for library in LIBRARIES {
+        let Some(file) = library.text else { continue };
+        let user = format!("{}, in {}", library.name, library.package);
+        let path = library.package(&all)?.folder().join(file);
+        add(&mut texts, vec![path], &user)?;
     }
     Ok(texts)
+}
+
+fn add_compilers(texts: &mut BTreeMap<String, Vec<String>>, with_zig: bool) -> Result<(), String> {
+    for file in standard_library_notices()? {
+        add(texts, vec![file], "Rust's standard library")?;
+    }
+    if with_zig {
+        let folder = zig()?;
+        add(texts, vec![folder.join("LICENSE")], "Zig's compiler-rt")?;
+        let unwinder = folder.join("lib/libunwind/LICENSE.TXT");
+        add(texts, vec![unwinder], "LLVM's libunwind")?;
+    }
+    Ok(())
 }
 
 fn add(
@@ -139,35 +138,40 @@ fn add(
 ) -> Result<(), String> {
     for file in files {
         let text = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-        let text = String::from_utf8_lossy(&text).replace("\r\n", "\n");
+        let mut text = String::from_utf8_lossy(&text).replace("\r\n", "\n");
+        if file
+            .extension()
+            .is_some_and(|extension| extension == "html")
+        {
+            text = plain(&text);
+        }
         texts.entry(text).or_default().push(user.to_owned());
     }
     Ok(())
 }
 
-/// Where Cargo has unpacked a package: that of ISA-L is not in the graph, but a neighbour of the others.
-fn folder_of(packages: &[Package], code: &str, name: &str) -> Result<PathBuf, String> {
-    if let Some(package) = packages.iter().find(|package| package.name == name) {
-        return Ok(package.folder().to_owned());
+/// The words of a page without its tags, paragraphs apart.
+fn plain(page: &str) -> String {
+    let mut words = String::with_capacity(page.len());
+    let body = page.split_once("<body>").map_or(page, |(_, body)| body);
+    for (place, part) in body.split('<').enumerate() {
+        let after = part.split_once('>').map_or("", |(_, after)| after);
+        words.push_str(if place == 0 { part } else { after });
     }
-    let missing = || format!("{PAGE}: {name}, with {code}, is not among the packages");
-    if code != SOURCES_ONLY {
-        return Err(missing());
+    for (name, character) in [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#34;", "\""),
+        ("&#39;", "'"),
+        ("&#x27;", "'"),
+        ("&amp;", "&"),
+    ] {
+        words = words.replace(name, character);
     }
-    let registry = packages
-        .first()
-        .and_then(|package| package.folder().parent());
-    let entries = std::fs::read_dir(registry.ok_or_else(missing)?).map_err(|_| missing())?;
-    let head = format!("{name}-");
-    let is_it = |path: &PathBuf| {
-        path.file_name()
-            .is_some_and(|file| file.to_string_lossy().starts_with(&head))
-    };
-    entries
-        .flatten()
-        .map(|entry| entry.path())
-        .find(is_it)
-        .ok_or_else(missing)
+    let mut lines: Vec<_> = words.lines().map(str::trim_end).collect();
+    lines.dedup_by(|line, before| line.is_empty() && before.is_empty());
+    lines.join("\n").trim().to_owned()
 }
 
 fn licence_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
@@ -209,4 +213,15 @@ fn standard(package: &Package) -> Result<String, String> {
     };
     let lines: Vec<_> = read(MIT)?.lines().map(of_owner).collect();
     Ok(lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn a_page_becomes_its_words() {
+        let page = "<html><head><title>T</title></head><body>\n<h1>A &amp; B</h1>\n\n \n\n<p>&lt;c&gt;</p>\n</body></html>";
+        assert_eq!(plain(page), "A & B\n\n<c>");
+    }
 }
