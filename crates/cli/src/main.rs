@@ -9,6 +9,7 @@
 //! | `operate/` | commands for operators: history, retention, configuration, metrics, checks |
 //! | `demo/` | the self-contained demo |
 //! | `logging` | the log: start, end and errors of statements |
+//! | `user` | where a user's settings and history are |
 //! | `service` | notifications to a service manager |
 //! | `cancel` | signals: the first cancels the statement, the second ends the program |
 //!
@@ -26,6 +27,7 @@ mod output;
 mod service;
 mod tips;
 mod url;
+mod user;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -188,10 +188,49 @@ const TIPS: &[(&[&str], &[&str], &str)] = &[
     ),
 ];
 
+/// What the parser's libraries say of a value, and what a user is told.
+const WORDS: &[(&str, &str)] = &[
+    ("cannot parse integer from empty string", "it is empty"),
+    ("invalid digit found in string", "it is not a whole number"),
+    (
+        "invalid socket address syntax",
+        "it is not an address and a port, such as 127.0.0.1:1433 or [::1]:1433",
+    ),
+    (
+        "number too large to fit in target type",
+        "the number is too large",
+    ),
+];
+
+/// What is wrong with a value, without the words of a library; `None` if the error has none of them.
+fn reworded(error: &clap::Error) -> Option<clap::Error> {
+    use std::error::Error as _;
+    let cause = error.source()?.to_string();
+    let (_, words) = WORDS.iter().find(|(known, _)| *known == cause)?;
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let (option, value) = (
+        text(ContextKind::InvalidArg)?,
+        text(ContextKind::InvalidValue)?,
+    );
+    let said = format!(
+        "invalid value '{value}' for '{option}': {words}\n\nFor more information, try '--help'.\n"
+    );
+    Some(clap::Error::raw(error.kind(), said))
+}
+
 /// Replaces what the parser proposes: a word that only looks alike, or to take an option for the name of a file.
 pub(crate) fn improve(error: &mut clap::Error, written: &[OsString]) {
     match error.kind() {
         ErrorKind::InvalidSubcommand => return improve_command(error),
+        ErrorKind::ValueValidation => {
+            if let Some(reworded) = reworded(error) {
+                *error = reworded;
+            }
+            return;
+        }
         ErrorKind::UnknownArgument => {}
         _ => return,
     }
@@ -299,6 +338,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_wrong_number_or_address_is_told_in_plain_words() {
+        let said = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            let parsed = args::command().try_get_matches_from(&words);
+            let mut error = parsed.expect_err("a wrong value");
+            improve(&mut error, &words);
+            error.render().to_string()
+        };
+        let restore =
+            |set: &str| said(&["windlass", "restore", "x.bak", "--to", "y", "--set", set]);
+        let expected = "error: invalid value 'x' for '--set <N>': it is not a whole number\n\nFor more information, try '--help'.\n";
+        assert_eq!(restore("x"), expected);
+        assert!(restore("").contains("it is empty"));
+        let address = said(&["windlass", "serve", "--tds", "here"]);
+        assert!(address.contains("such as 127.0.0.1:1433"), "{address}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
+use windlass_base::json_time;
 use windlass_base::size::{Bytes, megabytes_per_second};
 use windlass_codec::{Algorithm, Level};
 use windlass_instance::{Completed, Rehearsal};
@@ -174,9 +175,8 @@ fn rehearsed(rehearsal: &Rehearsal) -> Json {
 
 fn backup(database: &str, report: &BackupReport) -> Json {
     let set = &report.set;
-    let moment = |moment: Option<windlass_base::Moment>| {
-        moment.map(|moment| moment.to_string().replacen(' ', "T", 1))
-    };
+    let moment =
+        |moment: Option<windlass_base::Moment>| moment.map(|moment| json_time(&moment.to_string()));
     json!({
         "operation": "backup",
         "database": database,

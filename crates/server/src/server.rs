@@ -65,6 +65,19 @@ pub struct Server {
 }
 
 impl Server {
+    /// Whether an instance has no server yet. For callers that do much before [`Server::start`], which asks again.
+    ///
+    /// # Errors
+    /// [`Error::Running`].
+    pub fn is_absent(folder: &Path) -> Result<(), Error> {
+        let path = folder.join(socket::OF_INSTANCE);
+        match socket::connect(&path) {
+            Ok(Some(_)) => Err(Error::Running { path }),
+            // What else is wrong with it, starting tells.
+            Ok(None) | Err(_) => Ok(()),
+        }
+    }
+
     /// Starts to listen for clients of an instance that has a folder.
     ///
     /// # Errors

@@ -46,8 +46,11 @@ pub(crate) fn run(
     settings: &Settings,
     configured: &Configured<'_>,
 ) -> Outcome {
-    if common.instance.is_none() {
+    let Some(folder) = &common.instance else {
         return misused("serve needs --instance DIR: the folder of the instance to serve");
+    };
+    if let Err(error) = Server::is_absent(folder) {
+        return failed(&error);
     }
     let mut console = Console::new(common.json, Layout::Table);
     let Some(instance) = opened(common, &mut console) else {

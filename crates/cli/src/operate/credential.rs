@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use windlass_base::message::table;
 use windlass_device::{
-    AZURE_SIGNATURE, GOOGLE_ACCOUNT, MANAGED_IDENTITY, ObjectUrl, S3_KEY, StoreKind,
+    AZURE_SIGNATURE, GOOGLE_ACCOUNT, MANAGED_IDENTITY, ObjectUrl, S3_KEY, StoreKind, UrlError,
 };
 use windlass_instance::operation::CredentialOptions;
 use zeroize::Zeroizing;
@@ -67,6 +67,15 @@ pub(super) fn run(arguments: &CredentialArguments, common: &Common) -> Outcome {
     if common.instance.is_none() {
         return misused("credentials need --instance");
     }
+    if let CredentialCommand::Set { name, .. } = &arguments.command
+        && let Err(reason) = store(name)
+    {
+        let advice = "name the URL that the key is for, such as s3://host:port/bucket, \
+                      https://ACCOUNT.blob.core.windows.net/container or gs://bucket";
+        return misused(&format!(
+            "'{name}' is no place in a store ({reason}): {advice}"
+        ));
+    }
     let mut console = Console::new(common.json, Layout::Table);
     let sets = matches!(arguments.command, CredentialCommand::Set { .. });
     let session = match sets {
@@ -110,13 +119,17 @@ pub(super) fn run(arguments: &CredentialArguments, common: &Common) -> Outcome {
     }
 }
 
+/// The store of a credential. What is behind the container does not matter.
+fn store(name: &str) -> Result<ObjectUrl, UrlError> {
+    ObjectUrl::parse_any(&format!("{}/bucket/", name.trim_end_matches('/')))
+}
+
 /// What the key for a URL is, in SQL Server's words.
 fn identity(name: &str, secret: Option<&str>) -> String {
     let Some(secret) = secret else {
         return MANAGED_IDENTITY.to_owned();
     };
-    // What is behind the container does not matter.
-    let url = ObjectUrl::parse_any(&format!("{}/bucket/", name.trim_end_matches('/')));
+    let url = store(name);
     let (kind, account) = match &url {
         Ok(url) => (url.kind(), url.account()),
         Err(_) => (StoreKind::S3, None),

@@ -14,6 +14,7 @@ use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{Restorable, Standing, in_zone_of_now, standings, tell_apart};
 use windlass_instance::{SERVICE_KEY_FILE, Session};
+use windlass_source::{Content, sqlite};
 
 use super::history::parse_rpo;
 use super::settings::Settings;
@@ -408,11 +409,32 @@ fn copies(catalog: &Catalog, findings: &mut Findings) {
 /// Reads the schema: checks that the file is a database and can be opened.
 fn check_header(path: &Path) -> Result<(), String> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Connection::open_with_flags(path, flags)
-        .and_then(|connection| {
-            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
-        })
-        .map_err(|error| format!("{}: {error}", path.display()))
+    let schema = "SELECT count(*) FROM sqlite_schema";
+    let opened = Connection::open_with_flags(path, flags)
+        .and_then(|connection| connection.query_row(schema, [], |_| Ok(())));
+    match opened {
+        // SQLite needs to write beside a database in WAL mode, or to roll back; a backup does not.
+        Err(error) if is_refusal_to_write(&error) => check_content(path),
+        other => other.map_err(|error| format!("{}: {error}", path.display())),
+    }
+}
+
+fn is_refusal_to_write(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
+    matches!(error.sqlite_error_code(), Some(ReadOnly | CannotOpen))
+}
+
+/// Checks what a database begins with.
+fn check_content(path: &Path) -> Result<(), String> {
+    let reason = match sqlite::content(path).map_err(|error| error.to_string())? {
+        Content::Database | Content::Empty => return Ok(()),
+        Content::Unknown => "it is encrypted, or no database".to_owned(),
+        Content::Cut {
+            expected_bytes,
+            found_bytes,
+        } => format!("it has {found_bytes} bytes of {expected_bytes}"),
+    };
+    Err(format!("{}: {reason}", path.display()))
 }
 
 fn check_database(path: &Path) -> Result<(), String> {

@@ -28,6 +28,14 @@ pub(crate) fn parse_rpo(text: &str) -> Result<i64, String> {
         .ok_or_else(|| format!("'{text}' is not a time such as 90, 24h or 7d"))
 }
 
+/// Parses a number of days, with or without its unit.
+pub(super) fn parse_days(text: &str) -> Result<u32, String> {
+    match number_and_unit(text) {
+        Some((number, "" | "d")) => u32::try_from(number).map_err(|error| error.to_string()),
+        _ => Err("it is not a number of days, such as 7 or 7d".to_owned()),
+    }
+}
+
 /// Runs the command.
 pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
     if common.instance.is_none() {

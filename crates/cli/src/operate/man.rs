@@ -68,6 +68,53 @@ const ENVIRONMENT: &[(&str, &str)] = &[
         "Where the user's settings and the history of the prompt are, instead of ~/.config and ~/.local/state.",
     ),
     ("NO_COLOR", "If set, help and errors have no colours."),
+    (
+        "TMPDIR",
+        "Where temporary files are: copies of databases that writers may go on with, and instances of commands without one. \
+         /var/tmp and /tmp if it is not set.",
+    ),
+    (
+        "TZ",
+        "The zone of times without an offset, instead of the system's.",
+    ),
+    (
+        "USER, LOGNAME",
+        "The user that backups name as their maker.",
+    ),
+    (
+        "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_PROFILE",
+        "The key of s3:// URLs where the instance has no credential for them, and the region; AWS' files and roles as in its \
+         own programs.",
+    ),
+    (
+        "AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET",
+        "The same of Azure's URLs.",
+    ),
+    (
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "The same of gs:// URLs: a file.",
+    ),
+    (
+        "SSL_CERT_FILE, SSL_CERT_DIR",
+        "The certificates of authorities that stores are trusted by, instead of the system's.",
+    ),
+    (
+        "HTTPS_PROXY, NO_PROXY",
+        "The proxy to stores that speak TLS.",
+    ),
+    (
+        "NOTIFY_SOCKET, WATCHDOG_USEC",
+        "Where systemd is told that a server is ready, and that it lives.",
+    ),
+];
+
+const EXIT_STATUS_OF_SQLBACKUP: &[(&str, &str)] = &[
+    ("0", "All went well."),
+    (
+        "1",
+        "Something failed: SQL Backup's number, such as 1100, is in the results and on the terminal.",
+    ),
+    ("2", "The command line is invalid. Nothing was done."),
 ];
 
 /// Writes all pages to a folder; returns their names.
@@ -137,6 +184,7 @@ fn pages(
         &mut text,
         match name {
             "check" => EXIT_STATUS_OF_CHECK,
+            "sqlbackup" => EXIT_STATUS_OF_SQLBACKUP,
             _ => EXIT_STATUS,
         },
     );
@@ -285,8 +333,8 @@ fn tsql() -> Vec<u8> {
     section(page, "NOTES");
     paragraphs(
         page,
-        "Options of SQL Server that are not listed are accepted without effect, or refused with the reason: \
-         docs/tsql-options.md has all of them. Other SQL runs on the current database through SQLite.",
+        "Options of SQL Server that are not listed are accepted without effect, which a message says, or refused with the \
+         reason. Other SQL runs on the current database through SQLite.",
     );
     section(page, "SEE ALSO");
     paragraphs(page, "windlass(1), windlass-sql(1), windlass-config(5)");

@@ -164,7 +164,7 @@ pub(crate) struct ExpireArguments {
     #[arg(long, value_name = "N[h|b]", conflicts_with_all = ["within", "last"])]
     pub(crate) erasefiles: Option<String>,
     /// Keep backups younger than N days
-    #[arg(long, value_name = "DAYS")]
+    #[arg(long, value_name = "DAYS", value_parser = history::parse_days)]
     pub(crate) within: Option<u32>,
     /// Keep the newest N of each database
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -185,7 +185,7 @@ pub(crate) struct ExpireArguments {
     #[arg(long)]
     pub(crate) delete: bool,
     /// Do not read back again what was verified in the last N days and has not changed since; 0: read all
-    #[arg(long, value_name = "DAYS", default_value_t = 7)]
+    #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = history::parse_days)]
     pub(crate) verified_within: u32,
     /// Delete without reading back the backups that stay in the place of the deleted ones
     #[arg(long, conflicts_with = "verified_within")]

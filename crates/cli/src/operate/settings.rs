@@ -130,11 +130,8 @@ pub(crate) enum Error {
         path: String,
         source: std::io::Error,
     },
-    #[error("{path}: {source}")]
-    Toml {
-        path: String,
-        source: Box<toml::de::Error>,
-    },
+    #[error("{0}")]
+    Toml(String),
     #[error("the log '{path}' cannot be opened: {source}")]
     Log {
         path: String,
@@ -203,11 +200,24 @@ fn is_out_of_reach(path: &Path, error: &std::io::Error) -> bool {
 }
 
 fn user_file() -> Option<PathBuf> {
-    let base = std::env::var_os("XDG_CONFIG_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")))?;
-    Some(base.join("windlass/config.toml"))
+    crate::user::settings_folder().map(|folder| folder.join("windlass/config.toml"))
+}
+
+/// What is wrong with a file, and where, in one line.
+fn fault(path: &str, text: &str, error: &toml::de::Error) -> String {
+    let reason = error.message().replace('\n', ", ");
+    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
+        return format!("{path}: {reason}");
+    };
+    let line = before.matches('\n').count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
+    format!("{path}, line {line}, column {column}: {reason}")
 }
 
 impl Settings {
@@ -227,10 +237,8 @@ impl Settings {
             }
         };
         self.files.push((path.to_owned(), true));
-        let file: Written = toml::from_str(&text).map_err(|source| Error::Toml {
-            path: shown.clone(),
-            source: Box::new(source),
-        })?;
+        let file: Written =
+            toml::from_str(&text).map_err(|error| Error::Toml(fault(&shown, &text, &error)))?;
         // Paths in a file are relative to the file.
         let folder = path.parent().unwrap_or(Path::new("."));
         let absolute = |path: PathBuf| folder.join(path);

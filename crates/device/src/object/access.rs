@@ -367,7 +367,7 @@ fn azure(variable: Variables<'_>) -> Option<Key> {
 fn google(variable: Variables<'_>) -> Option<Key> {
     let file = variable("GOOGLE_APPLICATION_CREDENTIALS").filter(|file| !file.is_empty());
     let by_default = || {
-        let home = variable("HOME")?;
+        let home = variable("HOME").filter(|home| !home.is_empty())?;
         let file = format!("{home}/.config/gcloud/application_default_credentials.json");
         std::path::Path::new(&file).exists().then_some(file)
     };

@@ -15,6 +15,7 @@ use super::access::Access;
 use super::service::Connector;
 use super::settings::ObjectSettings;
 use super::signer::Signer;
+use super::tls::no_client;
 use super::url::{ObjectUrl, StoreKind};
 use super::{azure, google, hidden, s3};
 
@@ -180,7 +181,9 @@ fn client(is_plain: bool) -> io::Result<HttpClient> {
         true => client.no_proxy(),
         false => client,
     };
-    Ok(HttpClient::new(client.build().map_err(io::Error::other)?))
+    Ok(HttpClient::new(
+        client.build().map_err(|error| no_client(&error))?,
+    ))
 }
 
 /// The threads that serve all requests; they never hold up the end of the process.

@@ -21,6 +21,21 @@ const REASONS: &[(&str, &str)] = &[
     ),
 ];
 
+/// What is wrong if no client can be made.
+///
+/// Its errors hide the reason, which is that of certificates unless the system is out of something.
+pub(super) fn no_client(error: &reqwest::Error) -> io::Error {
+    let cause = innermost(error);
+    let reason = match error.is_builder() {
+        true => {
+            "this machine has no certificates of authorities, so that no store can prove who it is: install the package \
+                 ca-certificates, or let SSL_CERT_FILE name a file that has them"
+        }
+        false => "no connection can be made",
+    };
+    io::Error::other(format!("{reason} ({cause})"))
+}
+
 /// The answer to a request.
 pub(super) async fn answer(
     client: &HttpClient,

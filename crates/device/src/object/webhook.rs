@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use super::store::runtime;
+use super::tls::no_client;
 
 /// For the whole request: nobody waits for a notification.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -21,7 +22,7 @@ pub fn post_json(url: &str, body: String) -> io::Result<()> {
         .redirect(reqwest::redirect::Policy::none())
         .http1_only()
         .build()
-        .map_err(io::Error::other)?;
+        .map_err(|error| no_client(&error))?;
     let request = client
         .post(url)
         .header("content-type", "application/json")

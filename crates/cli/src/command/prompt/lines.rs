@@ -156,13 +156,7 @@ fn names_secret(batch: &str) -> bool {
 /// The history file; creates its folder. `None` if the user has no folder for it.
 fn history_file() -> Option<PathBuf> {
     use std::os::unix::fs::DirBuilderExt as _;
-    let state = std::env::var_os("XDG_STATE_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-        .or_else(|| {
-            std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"))
-        })?;
-    let folder = state.join("windlass");
+    let folder = crate::user::state_folder()?.join("windlass");
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
