@@ -19,7 +19,7 @@ use windlass_base::Message;
 use windlass_instance::{
     BatchEnd, Collected, Instance, Principal, ResultSet, Session, Value, logical_name,
 };
-use windlass_vfs::{Held, PathDatabases};
+use windlass_vfs::{Databases as _, Held, PathDatabases, last_error};
 
 use crate::registered;
 
@@ -65,11 +65,30 @@ pub(crate) unsafe extern "C" fn windlass_sql(
     unsafe { functions.answer(context, &result) };
 }
 
+/// `windlass_error()`: the last error of a database in this thread, once, or NULL. SQLite itself says only that a file
+/// cannot be opened.
+///
+/// # Safety
+/// As for [`windlass_sql`].
+pub(crate) unsafe extern "C" fn windlass_error(
+    context: *mut c_void,
+    _count: c_int,
+    _values: *mut *mut c_void,
+) {
+    if let (Some(registered), Some(text)) = (registered(), last_error()) {
+        // SAFETY: the context of this call.
+        unsafe { registered.functions.answer(context, &Ok(text)) };
+    }
+}
+
 fn run(
     databases: &Arc<PathDatabases>,
     text: &str,
     folder: Option<&Path>,
 ) -> Result<String, String> {
+    databases
+        .check_process()
+        .map_err(|error| format!("windlass_sql: {error}"))?;
     let mut instance = Instance::open(folder).map_err(|error| format!("windlass_sql: {error}"))?;
     // They stay open until the statements have run.
     let mut held = Vec::new();

@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `function` | `windlass_sql(text)`: T-SQL in the program that has the databases open |
+//! | `function` | `windlass_sql(text)`: T-SQL in the program that has the databases open; `windlass_error()` |
 //! | `beside` | the socket beside each open database, for `windlass backup` |
 //! | `sqlite` | what is called of the SQLite that loads the extension |
 //!
@@ -16,7 +16,7 @@ mod beside;
 mod function;
 mod sqlite;
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{Arc, OnceLock};
 
 use windlass_vfs::{Library, PathDatabases, Result, register};
@@ -26,6 +26,13 @@ use self::sqlite::Functions;
 const OK_LOAD_PERMANENTLY: c_int = 256;
 const OK: c_int = 0;
 const ERROR: c_int = 1;
+
+/// What every connection has.
+const FUNCTIONS: [(&CStr, c_int, sqlite::Function); 3] = [
+    (c"windlass_sql", 1, function::windlass_sql),
+    (c"windlass_sql", 2, function::windlass_sql),
+    (c"windlass_error", 0, function::windlass_error),
+];
 
 /// The only registration in this process.
 static REGISTERED: OnceLock<Result<Registered>> = OnceLock::new();
@@ -71,9 +78,9 @@ pub unsafe extern "C" fn sqlite3_windlass_init(
         }
         Ok(registered) => {
             // SAFETY: the connection that loads the extension, in a call of this thread.
-            let added = unsafe { registered.functions.add(connection, function::windlass_sql) };
+            let added = unsafe { registered.functions.add(connection, &FUNCTIONS) };
             if added != OK {
-                return fails("the function windlass_sql cannot be added to this connection");
+                return fails("the functions cannot be added to this connection");
             }
             OK_LOAD_PERMANENTLY
         }
@@ -92,7 +99,7 @@ unsafe extern "C" fn greet(
 ) -> c_int {
     match registered() {
         // SAFETY: a connection that is being opened, in a call of this thread.
-        Some(registered) => unsafe { registered.functions.add(connection, function::windlass_sql) },
+        Some(registered) => unsafe { registered.functions.add(connection, &FUNCTIONS) },
         None => OK,
     }
 }

@@ -1,7 +1,7 @@
 //! The functions of the SQLite that loads the extension, as far as an SQL function needs them.
 #![expect(unsafe_code, reason = "calls SQLite's C functions")]
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
 use std::ptr;
 
@@ -83,21 +83,25 @@ impl Functions {
         }
     }
 
-    /// Adds the function to a connection, with one argument and with two. Returns SQLite's code.
+    /// Adds functions to a connection: their names, their numbers of arguments, and what they do. Returns SQLite's code.
     ///
     /// # Safety
     /// `connection` is an open one, in a call of this thread.
-    pub(crate) unsafe fn add(&self, connection: *mut c_void, function: Function) -> c_int {
-        for arguments in [1, 2] {
+    pub(crate) unsafe fn add(
+        &self,
+        connection: *mut c_void,
+        functions: &[(&'static CStr, c_int, Function)],
+    ) -> c_int {
+        for (name, arguments, function) in functions {
             // SAFETY: as the caller promises; the name is a constant, and the function stays loaded.
             let code = unsafe {
                 (self.create_function)(
                     connection,
-                    c"windlass_sql".as_ptr(),
-                    arguments,
+                    name.as_ptr(),
+                    *arguments,
                     UTF8 | DIRECTONLY,
                     ptr::null_mut(),
-                    Some(function),
+                    Some(*function),
                     None,
                     None,
                     None,

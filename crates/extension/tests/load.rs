@@ -180,6 +180,61 @@ print(own.execute('SELECT 1').fetchone()[0])
 ";
 
 #[test]
+fn a_child_of_fork_neither_changes_nor_hangs_nor_takes_what_its_parent_has_open() {
+    let Some(python) = python() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let program = format!(
+        "
+import os, signal, sqlite3, sys
+loader = sqlite3.connect(':memory:')
+loader.enable_load_extension(True)
+loader.load_extension({library:?})
+def opened(name):
+    return sqlite3.connect(f'file:{path}/{{name}}?vfs=windlass', uri=True, isolation_level=None)
+def refusal(act):
+    try:
+        act()
+    except sqlite3.OperationalError:
+        return loader.execute('SELECT windlass_error()').fetchone()[0]
+db = opened('x.db')
+db.execute('CREATE TABLE t(x)')
+db.execute('BEGIN')
+db.execute('INSERT INTO t VALUES (1)')
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    for act in [lambda: db.execute('COMMIT'), lambda: opened('x.db'), lambda: opened('y.db')]:
+        said = refusal(act)
+        if f'its parent, process {{os.getppid()}}, has databases open' not in (said or ''):
+            print(said)
+            os._exit(1)
+    try:
+        loader.execute('SELECT windlass_sql(?)', ['SELECT 1'])
+    except sqlite3.OperationalError as error:
+        db.close()
+        # Through the end of the interpreter, as programs end.
+        sys.exit(7 if 'child of fork' in str(error) else 1)
+    os._exit(2)
+_, status = os.waitpid(child, 0)
+print(os.waitstatus_to_exitcode(status))
+db.execute('COMMIT')
+print(db.execute('SELECT count(*) FROM t').fetchone()[0], os.path.exists('{path}/x.db-sock'))
+db.close()
+print(refusal(lambda: opened('no/x.db')) is not None)
+print(loader.execute('SELECT windlass_error()').fetchone()[0])
+",
+        library = library(),
+        path = folder.path().display(),
+    );
+    assert_eq!(
+        answer(Command::new(python).arg("-c").arg(program), ""),
+        "7\n1 True\nTrue\nNone\n"
+    );
+}
+
+#[test]
 fn one_copy_of_sqlite_in_a_process_can_have_it() {
     let Some(python) = python() else {
         return;

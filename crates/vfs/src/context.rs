@@ -1,15 +1,26 @@
 //! The data of one registration of the VFS: the library, its default VFS, the databases.
 
-use std::ffi::CString;
+use std::cell::Cell;
+use std::ffi::{CString, c_int};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use windlass_engine::Database;
 
 use crate::abi::Vfs;
-use crate::error::Result;
+use crate::error::{Result, VfsError};
 use crate::library::Library;
 use crate::snapshots::Snapshots;
+
+thread_local! {
+    /// SQLite's own words for a file that cannot be opened are always the same.
+    static LAST: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// The last error of a database in this thread, once.
+pub fn last_error() -> Option<String> {
+    LAST.take()
+}
 
 /// What opening a database does if there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +59,15 @@ pub trait Databases: Debug + Send + Sync {
         parameters: &Parameters,
     ) -> Result<Arc<Database>>;
 
-    /// Releases a database returned by `open`.
+    /// Whether this process may use the databases that are open.
+    ///
+    /// # Errors
+    /// [`crate::VfsError::Forked`]
+    fn check_process(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Releases a database returned by `open`, in the process that opened it.
     fn release(&self, database: Arc<Database>) -> Result<()>;
 }
 
@@ -64,6 +83,13 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// Logs an error, and keeps it for [`last_error`].
+    pub(crate) fn failed(&self, code: c_int, error: &VfsError) {
+        let text = error.to_string();
+        self.library.log(code, &text);
+        LAST.set(Some(text));
+    }
+
     /// The snapshots of `database`, shared with its other connections.
     pub(crate) fn snapshots_of(&self, database: Arc<Database>) -> Arc<Snapshots> {
         let mut all = self

@@ -51,6 +51,12 @@ pub enum VfsError {
     /// What the URI says does not fit.
     #[error("the parameter '{parameter}' of the URI: {reason}")]
     Parameter { parameter: String, reason: String },
+    /// The process is a copy of the one that has the databases open.
+    #[error(
+        "this process is a child of fork(), and its parent, process {parent}, has databases open: it can neither use them \
+         nor open any; let it start a program of its own (in Python, multiprocessing's 'spawn' does)"
+    )]
+    Forked { parent: u32 },
     /// SQLite called out of order.
     #[error("database '{database}': {what}")]
     Misuse {
@@ -99,6 +105,7 @@ impl VfsError {
             },
             Self::UnknownDatabase { .. }
             | Self::NotFound { .. }
+            | Self::Forked { .. }
             | Self::NotAnEngineDatabase { .. }
             | Self::Parameter { .. }
             | Self::PageSize { .. } => abi::CANTOPEN,

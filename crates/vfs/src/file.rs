@@ -84,6 +84,17 @@ unsafe fn opened<'a>(file: *mut File) -> &'a mut Open {
 }
 
 impl Open {
+    /// SQLite's code if this process may not use the file, else that of what `act` does.
+    fn guarded(
+        &mut self,
+        otherwise: c_int,
+        act: impl FnOnce(&mut Connection) -> Result<(), VfsError>,
+    ) -> c_int {
+        let checked = self.context.databases.check_process();
+        let result = checked.and_then(|()| act(&mut self.connection));
+        self.code(result, otherwise)
+    }
+
     /// SQLite's code for a result. Errors other than BUSY are also kept as text and logged.
     fn code(&mut self, result: Result<(), VfsError>, otherwise: c_int) -> c_int {
         let Err(error) = result else {
@@ -92,7 +103,7 @@ impl Open {
         let code = error.code(otherwise);
         if code & 0xff != abi::BUSY {
             self.connection.remember(&error);
-            self.context.library.log(code, &error.to_string());
+            self.context.failed(code, &error);
         }
         code
     }
@@ -108,13 +119,18 @@ unsafe extern "C" fn close(file: *mut File) -> c_int {
         context,
         ..
     } = *open;
+    if context.databases.check_process().is_err() {
+        // Nothing here is of this process: not the locks, and not what the last close does.
+        let _kept = std::mem::ManuallyDrop::new(connection);
+        return abi::OK;
+    }
     let database = Arc::clone(connection.database());
     drop(connection);
     match context.databases.release(database) {
         Ok(()) => abi::OK,
         Err(error) => {
             let code = error.code(abi::IOERR);
-            context.library.log(code, &error.to_string());
+            context.failed(code, &error);
             code
         }
     }
@@ -179,9 +195,8 @@ unsafe extern "C" fn file_size(file: *mut File, size: *mut i64) -> c_int {
 unsafe extern "C" fn lock(file: *mut File, level: c_int) -> c_int {
     // SAFETY: SQLite calls with a file of ours.
     let open = unsafe { opened(file) };
-    let result = open.connection.lock(level);
-    let is_new = result.is_ok() && !open.has_reserved && open.connection.size() == 0;
-    let code = open.code(result, abi::IOERR);
+    let code = open.guarded(abi::IOERR, |connection| connection.lock(level));
+    let is_new = code == abi::OK && !open.has_reserved && open.connection.size() == 0;
     if is_new && !open.user.is_null() {
         open.has_reserved = true;
         let (library, user) = (open.context.library, open.user);
@@ -216,10 +231,7 @@ unsafe extern "C" fn file_control(
     // SAFETY: SQLite calls with a file of ours.
     let open = unsafe { opened(file) };
     match operation {
-        abi::FCNTL_SYNC => {
-            let result = open.connection.commit();
-            open.code(result, abi::IOERR_WRITE)
-        }
+        abi::FCNTL_SYNC => open.guarded(abi::IOERR_WRITE, Connection::commit),
         abi::FCNTL_LOCKSTATE => {
             // SAFETY: the argument of this operation is an `int`.
             unsafe { argument.cast::<c_int>().write(open.connection.lock_level()) };

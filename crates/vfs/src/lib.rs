@@ -33,7 +33,7 @@ mod raw;
 mod snapshots;
 mod vfs;
 
-pub use context::{Databases, IfMissing, Parameters};
+pub use context::{Databases, IfMissing, Parameters, last_error};
 pub use error::{Result, VfsError};
 pub use library::Library;
 pub use names::NamedDatabases;

@@ -42,9 +42,25 @@ pub trait Watch: Debug + Send + Sync {
 #[derive(Debug)]
 pub struct PathDatabases {
     /// Made by the first database, which may say how large its pool is.
-    instance: OnceLock<Arc<Instance>>,
+    engine: OnceLock<Engine>,
     open: Mutex<HashMap<PathBuf, Entry>>,
     watch: OnceLock<Box<dyn Watch>>,
+}
+
+/// An engine, and the process whose it is: its threads and its locks are not in a child of `fork`.
+#[derive(Debug)]
+struct Engine {
+    instance: Arc<Instance>,
+    process: u32,
+}
+
+impl Engine {
+    fn of_this_process(instance: Arc<Instance>) -> Self {
+        Self {
+            instance,
+            process: std::process::id(),
+        }
+    }
 }
 
 /// A database that stays open as long as the value lives.
@@ -104,7 +120,7 @@ impl Entry {
 impl PathDatabases {
     /// All databases use the buffer pool of `instance`.
     pub fn new(instance: Arc<Instance>) -> Arc<Self> {
-        Self::of(OnceLock::from(instance))
+        Self::of(OnceLock::from(Engine::of_this_process(instance)))
     }
 
     /// All databases share a buffer pool that the first of them makes.
@@ -112,9 +128,9 @@ impl PathDatabases {
         Self::of(OnceLock::new())
     }
 
-    fn of(instance: OnceLock<Arc<Instance>>) -> Arc<Self> {
+    fn of(engine: OnceLock<Engine>) -> Arc<Self> {
         Arc::new(Self {
-            instance,
+            engine,
             open: Mutex::default(),
             watch: OnceLock::new(),
         })
@@ -140,7 +156,7 @@ impl PathDatabases {
                 Some(bytes / PAGE_BYTES as u64)
             }
         };
-        if let Some(instance) = self.instance.get() {
+        if let Some(Engine { instance, .. }) = self.engine.get() {
             return match pages {
                 Some(pages) if pages != instance.pool_pages() => Err(refuse(format!(
                     "the databases of this process share a pool of {}, which the first one made",
@@ -155,7 +171,8 @@ impl PathDatabases {
             ..defaults
         };
         let made = Instance::new(options, Arc::new(RealFileSystem))?;
-        Ok(self.instance.get_or_init(|| made))
+        let made = Engine::of_this_process(made);
+        Ok(&self.engine.get_or_init(|| made).instance)
     }
 
     /// Tells `watch` of the databases that open and close from now on. There can be one.
@@ -281,6 +298,16 @@ pub fn log_path(path: &Path) -> PathBuf {
 }
 
 impl Databases for Arc<PathDatabases> {
+    /// Two processes that write to one log would destroy the database.
+    fn check_process(&self) -> Result<()> {
+        match self.engine.get() {
+            Some(engine) if engine.process != std::process::id() => Err(VfsError::Forked {
+                parent: engine.process,
+            }),
+            _ => Ok(()),
+        }
+    }
+
     fn full_name(&self, name: &str) -> Result<String> {
         let full = full_path(Path::new(name)).map_err(|error| VfsError::Io {
             action: "find the folder of",
@@ -300,6 +327,7 @@ impl Databases for Arc<PathDatabases> {
         missing: IfMissing,
         parameters: &Parameters,
     ) -> Result<Arc<Database>> {
+        self.check_process()?;
         let path = Path::new(full_name);
         let mut map = self.map();
         if let Some(entry) = map.get_mut(path) {

@@ -136,7 +136,7 @@ unsafe extern "C" fn open(
                 }
                 Err(error) => {
                     let code = error.code(abi::CANTOPEN);
-                    context.library.log(code, &error.to_string());
+                    context.failed(code, &error);
                     code
                 }
             }
@@ -272,7 +272,7 @@ unsafe extern "C" fn full_pathname(
     let full = match context.databases.full_name(name) {
         Ok(full) => full,
         Err(error) => {
-            context.library.log(abi::CANTOPEN, &error.to_string());
+            context.failed(abi::CANTOPEN, &error);
             return abi::CANTOPEN;
         }
     };
