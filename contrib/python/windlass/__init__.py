@@ -25,7 +25,6 @@ EXTENSION = str(pathlib.Path(__file__).parent / "libwindlass.so")
 
 # One that stays open: SQLite forgets a VFS only with the process, but apsw wants its loader alive.
 _loaders: Dict[ModuleType, Any] = {}
-_is_forked = False
 
 
 def connect(
@@ -45,19 +44,12 @@ def connect(
     - `data2`, `data3`, ...: the paths of further data files.
     - `mode`: "ro" (read only), "rw" (not created if absent) or "rwc" (the default).
 
-    Raises ValueError for a path or a parameter that cannot be meant, TypeError for one of a wrong type, ImportError
-    if no module can load extensions, and RuntimeError in a child of os.fork() whose parent has loaded the extension.
-    A database that cannot be opened is the error of the module (`sqlite3.OperationalError`, `apsw.CantOpenError`),
-    with the path, what seems to be wrong and what to do. The extension does not tell Python why; the checks are those
-    that Python can make.
+    Raises ValueError for a path or a parameter that cannot be meant, TypeError for one of a wrong type, and ImportError
+    if no module can load extensions. A database that cannot be opened is the error of the module
+    (`sqlite3.OperationalError`, `apsw.CantOpenError`), with the path and the reason that the extension has.
     """
     file = _file(path)
     query = _query(parameters or {})
-    if _is_forked:
-        raise RuntimeError(
-            "the extension does not work in a child of os.fork(): connect in a new process, such as one of"
-            ' multiprocessing.get_context("spawn")'
-        )
     if module is None:
         module = _module()
     _load(module)
@@ -69,7 +61,7 @@ def connect(
         flags = module.SQLITE_OPEN_URI | module.SQLITE_OPEN_READWRITE | module.SQLITE_OPEN_CREATE
         return module.Connection(uri, flags=flags, **options)
     except (sqlite3.OperationalError if module is sqlite3 else module.Error) as error:
-        _explain(error, file, parameters or {})
+        _explain(error, file, module)
 
 
 def run(sql: str, connection: Any) -> Dict[str, Any]:
@@ -137,65 +129,13 @@ def _query(parameters: Mapping[str, Any]) -> str:
     return urllib.parse.urlencode(given, quote_via=urllib.parse.quote)
 
 
-def _explain(error: Exception, file: pathlib.Path, parameters: Mapping[str, Any]) -> NoReturn:
-    told = type(error)(f"{str(file)!r}: {error}{_reason(str(error), file, parameters)}")
+def _explain(error: Exception, file: pathlib.Path, module: ModuleType) -> NoReturn:
+    # SQLite itself says no more than that the file cannot be opened.
+    (reason,) = _loaders[module].cursor().execute("SELECT windlass_error()").fetchone()
+    told = type(error)(f"{str(file)!r}: {error}" + (f": {reason}" if reason else ""))
     # The codes, which the modules set from outside.
     told.__dict__.update(error.__dict__)
     raise told from error
-
-
-def _reason(words: str, file: pathlib.Path, parameters: Mapping[str, Any]) -> str:
-    # No file is opened here: closing it would release the locks that a SQLite of this process has on it.
-    if "locked" in words:
-        return (
-            ": another process has it open, or a SQLite without the extension, and one at a time can; `windlass backup`"
-            " can back it up meanwhile"
-        )
-    if "disk I/O" in words:
-        return (
-            ": its files are damaged, or not all from one moment: put all of them back, or restore a backup; `windlass"
-            " backup` with this path says what is wrong"
-        )
-    if "unable to open" not in words:
-        return ""
-    file = pathlib.Path(os.path.realpath(file))
-    log = pathlib.Path(f"{file}-log")
-    try:
-        os.stat(file.parent)
-        there = [one for one in (file, log) if _exists(one)]
-    except OSError as refused:
-        return f": {refused.filename!r}: {refused.strerror}"
-    if file.is_dir():
-        return ": this is a folder: give the path of a file in it"
-    for one in there:
-        if not os.access(one, os.R_OK | os.W_OK, effective_ids=True):
-            return f": this process may not read and write {str(one)!r}"
-    if there == [file]:
-        return (
-            f": there is no log {str(log)!r} beside it, as a database of the page engine has. A plain SQLite file needs"
-            " no extension: open it with sqlite3.connect; `windlass import` makes a database of the page engine of it"
-        )
-    if there == [log]:
-        return f": only its log {str(log)!r} is there: put the data file of that moment back, or restore a backup"
-    if not there and parameters.get("mode", "rwc") != "rwc":
-        return ": it does not exist, and only the mode 'rwc' makes it"
-    if not os.access(file.parent, os.W_OK | os.X_OK, effective_ids=True):
-        return f": this process may not make files in {str(file.parent)!r}"
-    if parameters:
-        return (
-            f": perhaps it is not as the parameters say, {dict(parameters)!r}: a pool is a size such as '64MB', and as"
-            " large as the first database of this process made it; a name is that of the connections that are open;"
-            " data files are all or none"
-        )
-    return ": `windlass backup` with this path says what is wrong" if there else ": it cannot be made there"
-
-
-def _exists(file: pathlib.Path) -> bool:
-    try:
-        os.stat(file)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def _module() -> ModuleType:
@@ -214,18 +154,12 @@ def _module() -> ModuleType:
 def _load(module: ModuleType) -> None:
     if module in _loaders:
         return
-    loader: Any = sqlite3.connect(":memory:") if module is sqlite3 else module.Connection(":memory:")
+    # Every thread asks it for the reason of a failure.
+    loader: Any = (
+        sqlite3.connect(":memory:", check_same_thread=False) if module is sqlite3 else module.Connection(":memory:")
+    )
     loader.enable_load_extension(True)
     # Without its end: SQLite tries again with `.so`, and tells of its last try only.
     loader.load_extension(EXTENSION[: -len(".so")])
     loader.enable_load_extension(False)
     _loaders[module] = loader
-
-
-def _forked() -> None:
-    # Its threads are not in the child, and its locks are the parent's.
-    global _is_forked
-    _is_forked = bool(_loaders)
-
-
-os.register_at_fork(after_in_child=_forked)

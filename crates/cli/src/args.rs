@@ -238,10 +238,10 @@ pub(crate) struct BackupArguments {
     #[arg(long)]
     pub(crate) description: Option<String>,
     /// Read and compress but write nothing, and report the rate; no backup is made
-    #[arg(long, conflicts_with_all = ["no_compress_write", "differential", "mirror"])]
+    #[arg(long, conflicts_with_all = ["no_compress_write", "differential", "mirror", "to"])]
     pub(crate) no_write: bool,
     /// Only read, and report the rate; no backup is made
-    #[arg(long, conflicts_with_all = ["differential", "mirror"])]
+    #[arg(long, conflicts_with_all = ["differential", "mirror", "to", "compress"])]
     pub(crate) no_compress_write: bool,
     #[command(flatten)]
     pub(crate) locking: LockingArguments,
@@ -292,7 +292,8 @@ pub(crate) struct RestoreArguments {
     /// Target file
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<PathBuf>,
-    /// Restore a logical file to a path: --move app=/srv/app.db; --to places all files beside each other
+    /// Restore a logical file to a path: --move app=/srv/app.db; repeat it for each file. --to names the first, and places the
+    /// others beside it
     #[arg(long = "move", value_name = "LOGICAL=FILE", value_parser = parse_move, conflicts_with = "to")]
     pub(crate) moves: Vec<(String, String)>,
     /// Register the database with the instance under this name

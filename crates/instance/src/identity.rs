@@ -20,6 +20,18 @@ pub struct Identity {
     pub instance: Option<String>,
 }
 
+/// The name that `/etc/passwd` has for the user of the process; else its number.
+fn name_of_user() -> String {
+    let number = rustix::process::getuid().as_raw().to_string();
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        (fields.nth(1) == Some(number.as_str())).then(|| name.to_owned())
+    });
+    name.unwrap_or_else(|| format!("uid{number}"))
+}
+
 impl Identity {
     /// Reads the names from the system. `instance` is the name of the instance's directory.
     pub fn of_process(instance: Option<String>) -> Self {
@@ -31,7 +43,7 @@ impl Identity {
             .or_else(|_| std::env::var("LOGNAME"))
             .ok()
             .filter(|user| !user.is_empty())
-            .unwrap_or_else(|| format!("uid{}", rustix::process::getuid().as_raw()));
+            .unwrap_or_else(name_of_user);
         let identity = Self {
             server: String::new(),
             machine: String::new(),

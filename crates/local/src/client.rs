@@ -188,7 +188,7 @@ impl LocalClient {
                 Ok(0) => {
                     return Err(io::Error::new(
                         io::ErrorKind::UnexpectedEof,
-                        "the server ended the session",
+                        "the server has ended this session (by KILL, or because the server itself ends)",
                     ));
                 }
                 Ok(_) if line.ends_with(b"\n") => {}

@@ -23,8 +23,8 @@ pub enum VfsError {
     NotFound { path: PathBuf },
     /// A plain SQLite file, not a database of the engine.
     #[error(
-        "'{}' is a SQLite file without the log '{}' of an engine database; import it, or open it \
-         without vfs=windlass", path.display(), log.display()
+        "'{}' is no database of the page engine, which has a log '{}'; a plain SQLite file is opened without the extension, or imported",
+        path.display(), log.display()
     )]
     NotAnEngineDatabase {
         path: PathBuf,

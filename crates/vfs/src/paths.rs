@@ -226,6 +226,13 @@ impl PathDatabases {
             return open_unlocked(instance, &request);
         }
         let path = path.to_owned();
+        if path.is_dir() {
+            return Err(VfsError::Io {
+                action: "open",
+                path,
+                reason: "it is a folder; give the path of a file in it".to_owned(),
+            });
+        }
         if path.exists() {
             return Err(VfsError::NotAnEngineDatabase { path, log });
         }

@@ -461,7 +461,7 @@ messages! {
     50190, 16, too_many_prepared(), "The session has too many prepared statements: release some (sp_unprepare), or reconnect.";
     50191, 16, protocol_not_supported(what), "This server does not support {what}.";
     50192, 16, database_not_opened(database), "Database '{database}' could not be opened when the server started; the following messages say why. The server goes on without it.";
-    50193, 20, server_lost(error), "The server of the instance is gone: {error}. What the running batch had not committed is rolled back; look at the server's log.";
+    50193, 20, server_lost(error), "The connection to the server of the instance is lost: {error}. What the running batch had not committed is rolled back; look at the server's log.";
     50194, 16, database_not_closed(database), "Database '{database}' could not be closed when the server ended; the following messages say why. Its log has every committed transaction: the next start recovers it.";
     50195, 16, database_lent(database), "Database '{database}' is open in another program, which only backs it up when it is asked. Do this there, or when that program has closed the database.";
     50196, 16, not_lent(database), "A program backs up only the databases that it has open with the page engine, and '{database}' is none of them.";

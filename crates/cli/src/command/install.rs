@@ -79,7 +79,13 @@ fn install(arguments: &InstallArguments, instance: &Path, is_json: bool) -> Resu
     }
     keep(&arguments.to, &unit, arguments.replace)
         .map_err(|error| format!("{}: {error}", arguments.to.display()))?;
-    let name = arguments.to.file_name().unwrap_or_default().display();
+    // Units are found by their names in systemd's folders only.
+    let path = super::absolute(&arguments.to);
+    let is_found = path.starts_with("/etc/systemd/system/");
+    let name = match is_found {
+        true => path.rsplit('/').next().unwrap_or_default(),
+        false => &path,
+    };
     let (user, instance) = (&arguments.user, instance.display());
     let next = [
         format!(

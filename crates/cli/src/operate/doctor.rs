@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args;
 use rusqlite::{Connection, OpenFlags};
 use windlass_base::Moment;
-use windlass_catalog::{Catalog, DatabaseRecord, FILE_NAME};
+use windlass_catalog::{Catalog, DatabaseRecord, DatabaseState, FILE_NAME};
 use windlass_device::DeviceFolder;
 use windlass_instance::damage;
 use windlass_instance::overview::{AHEAD, seconds};
@@ -295,7 +295,14 @@ fn databases(
     for record in &databases {
         let is_it = |name: &str| name.eq_ignore_ascii_case(&record.name);
         let standing = standings.iter().find(|one| is_it(one.database));
-        database(&record.name, open(record), standing, findings);
+        match (record.state, standing) {
+            (DatabaseState::Restoring | DatabaseState::Standby, None) => findings.add(
+                State::Ok,
+                format!("database {}", record.name),
+                "is being restored: it waits for further backups, or for recovery",
+            ),
+            _ => database(&record.name, open(record), standing, findings),
+        }
         if let Some(known) = looker.damages().of(record) {
             let what = format!("database {}", record.name);
             findings.add(State::Error, what, damage::summary(known));

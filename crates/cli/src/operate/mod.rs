@@ -120,7 +120,7 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = history::parse_rpo)]
     pub(crate) rpo: i64,
     /// Report only the last N days
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) days: Option<u32>,
     /// HTML page to write
     #[arg(long, value_name = "FILE")]

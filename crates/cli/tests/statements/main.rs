@@ -4,6 +4,7 @@ mod accelerator;
 mod administering;
 mod articles;
 mod backup_all;
+mod bare_machine;
 mod by_path;
 mod came_meanwhile;
 mod catalog_views;

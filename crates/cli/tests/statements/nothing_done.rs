@@ -126,3 +126,48 @@ fn the_recovery_model_is_that_of_the_database_and_nocount_hides_the_counts_of_re
     let set = "SET NOCOUNT ON; SELECT 1 AS a; SET NOCOUNT OFF; SELECT 2 AS a";
     assert_eq!(counts(set), 1);
 }
+
+#[test]
+fn a_database_that_is_being_restored_is_no_alarm() {
+    let place = Place::new();
+    let instance = place.text("instance");
+    let script = "CREATE DATABASE eng; BACKUP DATABASE eng TO DISK = 'eng.bak'; \
+                  RESTORE DATABASE copy FROM DISK = 'eng.bak' WITH NORECOVERY, MOVE 'eng' TO 'c.mdf', MOVE 'eng_log' TO 'c.ldf'";
+    place.succeed(&["sql", "--instance", &instance, "-Q", script]);
+    let check = place.succeed(&["check", "--instance", &instance]);
+    assert!(
+        check.out.contains("copy: is being restored"),
+        "{}",
+        check.out
+    );
+    let doctor = place.succeed(&["doctor", "--instance", &instance]);
+    assert!(doctor.out.contains("is being restored"), "{}", doctor.out);
+}
+
+#[test]
+fn what_an_option_would_not_do_is_refused() {
+    let place = Place::new();
+    let before = place.files("");
+    let no_write = ["backup", "app.db", "--no-write", "--to", "x.bak"];
+    ends(&place, &no_write, 2, "cannot be used with");
+    let none = [
+        "backup",
+        "app.db",
+        "--no-compress-write",
+        "--compress",
+        "none",
+    ];
+    ends(&place, &none, 2, "cannot be used with");
+    let days = ["report", "--days", "0", "--instance", "instance"];
+    ends(&place, &days, 2, "invalid value '0'");
+    let credential = [
+        "credential",
+        "set",
+        "shop",
+        "--managed-identity",
+        "--instance",
+        "instance",
+    ];
+    ends(&place, &credential, 2, "'shop' is no place in a store");
+    assert_eq!(place.files(""), before);
+}

@@ -69,12 +69,11 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("DENY", PERMISSIONS),
     ("GRANT", PERMISSIONS),
-    ("KILL", "Stop a run with Ctrl-C, or end its process."),
     ("REVERT", PERMISSIONS),
     ("REVOKE", PERMISSIONS),
     (
         "SHUTDOWN",
-        "There is no server: every program ends by itself.",
+        "End the process: a server ends with SIGTERM, as systemctl stop sends it, and every other program by itself.",
     ),
 ];
 

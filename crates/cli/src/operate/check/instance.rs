@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use windlass_catalog::provenance::is_named;
-use windlass_catalog::{DatabaseRecord, Error, FILE_NAME, Failures, KnownDamage, PastBackup};
+use windlass_catalog::{
+    DatabaseRecord, DatabaseState, Error, FILE_NAME, Failures, KnownDamage, PastBackup,
+};
 use windlass_instance::Session;
 use windlass_instance::chain::Times;
 use windlass_instance::damage;
@@ -80,8 +82,8 @@ fn read(
                     database(name, standing, failures, looker.verifications(), limits)
                 }
                 None => {
-                    let mut subject = never(name, &others, failures);
                     let record = registered.iter().find(|record| is_it(&record.name));
+                    let mut subject = never(name, record, &others, failures);
                     let known = record.and_then(|record| looker.damages().of(record));
                     subject.reasons.extend(known.map(ill));
                     subject
@@ -150,8 +152,23 @@ fn names<'a>(
 }
 
 /// A database without a backup, and others that have or had its name.
-fn never(name: &str, others: &[&str], failures: Option<&Failures>) -> Subject {
+fn never(
+    name: &str,
+    record: Option<&DatabaseRecord>,
+    others: &[&str],
+    failures: Option<&Failures>,
+) -> Subject {
+    use DatabaseState::{Restoring, Standby};
     let mut subject = Subject::new(Some(name));
+    if record.is_some_and(|record| matches!(record.state, Restoring | Standby)) {
+        // It waits for further restores: there is nothing to back up.
+        let text = "is being restored, so it has no backups of its own".to_owned();
+        subject
+            .reasons
+            .push(Reason::new(State::Ok, "restoring", text));
+        failed(&mut subject, failures);
+        return subject;
+    }
     let text = match others {
         [] => "has never been backed up".to_owned(),
         others => format!(
