@@ -31,6 +31,7 @@ test "$(stat -c '%U %a' /srv/windlass)" = 'windlass 700'
 test -s /usr/share/man/man1/windlass-backup.1.gz
 test -s /usr/share/man/man5/windlass-config.5.gz
 test -s /usr/share/man/man7/windlass-tsql.7.gz
+test -s /usr/share/doc/windlass/docs/cli.md
 # As the user of the units, in the folders of the units.
 cp app.db /srv/windlass/app.db
 chown windlass /srv/windlass/app.db

@@ -13,6 +13,7 @@ mod locking;
 mod log;
 mod many;
 mod measuring;
+mod number;
 mod point;
 mod repack;
 mod serve;
@@ -26,6 +27,7 @@ mod written;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use windlass_base::range;
 use windlass_base::size::parse_bytes;
 use windlass_base::word::{Depth, Goal};
 use windlass_instance::RestorePolicy;
@@ -48,6 +50,7 @@ pub(crate) use locking::LockingArguments;
 pub(crate) use log::LogArguments;
 pub(crate) use many::ManyArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
+use number::number;
 pub(crate) use point::{Point, parse_point};
 pub(crate) use repack::{RepackArguments, UnpackArguments};
 pub(crate) use serve::{Patience, ServeArguments};
@@ -203,7 +206,7 @@ pub(crate) struct BackupArguments {
     #[arg(long, value_parser = word::<Goal>())]
     pub(crate) goal: Option<Goal>,
     /// Read at most this many MB of the database per second
-    #[arg(long, value_name = "MB")]
+    #[arg(long, value_name = "MB", value_parser = number::<u32>(range::READ_RATE))]
     pub(crate) max_rate: Option<u32>,
     /// Back up only what changed since the last full backup
     #[arg(long)]
@@ -256,7 +259,7 @@ pub(crate) struct BackupArguments {
 #[command(next_help_heading = "What is printed")]
 pub(crate) struct RunArguments {
     /// Report progress every N percent, with SQL Server's messages
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10")]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10", value_parser = number::<u32>(range::STATS))]
     pub(crate) stats: Option<u32>,
     /// Print what would be done, and do nothing: the T-SQL, the plan with its reasons, the files,
     /// and estimates of size and time
@@ -300,7 +303,7 @@ pub(crate) struct RestoreArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) database: Option<String>,
     /// Position of the backup set to restore [default: the sets that give the newest state]
-    #[arg(long, visible_alias = "file", value_name = "N")]
+    #[arg(long, visible_alias = "file", value_name = "N", value_parser = number::<u16>(range::POSITION))]
     pub(crate) set: Option<u16>,
     /// Database whose backups to use, if the media hold backups of several; without media, those of it that the history names
     #[arg(long, value_name = "NAME", conflicts_with = "set")]
@@ -364,7 +367,7 @@ pub(crate) struct VerifyArguments {
     #[arg(required = true)]
     pub(crate) media: Vec<String>,
     /// Position of the backup set to verify [default: all]
-    #[arg(long, visible_alias = "file", value_name = "N")]
+    #[arg(long, visible_alias = "file", value_name = "N", value_parser = number::<u16>(range::POSITION))]
     pub(crate) set: Option<u16>,
     /// Stop at the first damage instead of counting all of it
     #[arg(long)]

@@ -3,7 +3,10 @@
 use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use windlass_base::range::THREADS;
 use windlass_base::word::Word;
+
+use super::number::number;
 
 /// `--threads`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,10 +32,9 @@ impl FromStr for Threads {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "auto" => Ok(Self::Auto),
-            _ => text
-                .parse()
+            _ => number(THREADS)(text)
                 .map(Self::Count)
-                .map_err(|_| format!("'{text}' is neither a number nor auto")),
+                .map_err(|reason| format!("{reason}, nor auto")),
         }
     }
 }

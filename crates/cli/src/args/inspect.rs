@@ -1,8 +1,10 @@
 //! Commands that show what is on media.
 
 use clap::Args;
+use windlass_base::range;
 
 use super::LayoutArguments;
+use super::number::number;
 
 /// `windlass header`
 #[derive(Debug, Args)]
@@ -11,7 +13,7 @@ pub(crate) struct HeaderArguments {
     #[arg(required = true)]
     pub(crate) media: Vec<String>,
     /// Position of the only backup set to show
-    #[arg(long, visible_alias = "file", value_name = "N")]
+    #[arg(long, visible_alias = "file", value_name = "N", value_parser = number::<u16>(range::POSITION))]
     pub(crate) set: Option<u16>,
     /// As -o wide
     #[arg(long, conflicts_with = "output")]
@@ -27,7 +29,7 @@ pub(crate) struct FilesArguments {
     #[arg(required = true)]
     pub(crate) media: Vec<String>,
     /// Position of the backup set
-    #[arg(long, visible_alias = "file", value_name = "N", default_value_t = 1)]
+    #[arg(long, visible_alias = "file", value_name = "N", default_value_t = 1, value_parser = number::<u16>(range::POSITION))]
     pub(crate) set: u16,
     /// As -o wide
     #[arg(long, conflicts_with = "output")]

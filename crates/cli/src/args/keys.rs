@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use windlass_base::range;
+
+use super::number::number;
 
 /// Keys for encrypted sets. With any of them, an unencrypted set is refused.
 #[derive(Debug, Clone, Args)]
@@ -32,7 +35,7 @@ pub(crate) struct RekeyArguments {
     #[arg(required = true)]
     pub(crate) media: Vec<String>,
     /// Position of the backup set [default: all encrypted sets]
-    #[arg(long, visible_alias = "file", value_name = "N")]
+    #[arg(long, visible_alias = "file", value_name = "N", value_parser = number::<u16>(range::POSITION))]
     pub(crate) set: Option<u16>,
     #[command(flatten)]
     pub(crate) keys: KeyArguments,

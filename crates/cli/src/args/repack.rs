@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use windlass_base::range;
 use windlass_instance::operation::CompressionChoice;
 use windlass_io::queue::IoMethodChoice;
 
+use super::number::number;
 use super::{KeyArguments, Threads, TuningArguments, WrittenArguments};
 
 const REPACK_NOTES: &str = "\
@@ -44,7 +46,7 @@ pub(crate) struct RepackArguments {
     #[command(flatten)]
     pub(crate) tuning: TuningArguments,
     /// Report progress every N percent, with SQL Server's messages
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10")]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10", value_parser = number::<u32>(range::STATS))]
     pub(crate) stats: Option<u32>,
 }
 
@@ -63,7 +65,7 @@ pub(crate) struct UnpackArguments {
     #[arg(long, required = true, value_name = "FILE")]
     pub(crate) to: Vec<PathBuf>,
     /// Position of a backup set that was copied from the wanted file [default: the media contain one file]
-    #[arg(long, visible_alias = "file", value_name = "N")]
+    #[arg(long, visible_alias = "file", value_name = "N", value_parser = number::<u16>(range::POSITION))]
     pub(crate) set: Option<u16>,
     /// Overwrite existing files
     #[arg(long)]
@@ -87,6 +89,6 @@ pub(crate) struct UnpackArguments {
     #[arg(long, value_name = "auto|io_uring|threads", default_value = "auto")]
     pub(crate) io: IoMethodChoice,
     /// Report progress every N percent, with SQL Server's messages
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10")]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10", value_parser = number::<u32>(range::STATS))]
     pub(crate) stats: Option<u32>,
 }

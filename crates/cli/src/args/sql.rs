@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use windlass_base::range;
 
+use super::number::number;
 use super::{LayoutArguments, parse_move, parse_variable};
 
 const SQL_NOTES: &str = "\
@@ -39,7 +41,7 @@ pub(crate) struct SqlArguments {
     #[arg(long, value_name = "FILE", num_args = 1, conflicts_with_all = ["attach", "database"])]
     pub(crate) on: Vec<String>,
     /// Position of the backup set on the media of the first --on file; needed if there are several
-    #[arg(long, value_name = "N", requires = "on")]
+    #[arg(long, value_name = "N", requires = "on", value_parser = number::<u16>(range::POSITION))]
     pub(crate) set: Option<u16>,
     /// Variables for $(NAME) in scripts: -v NAME=VALUE ... They precede those of the environment
     #[arg(short = 'v', long = "variable", value_name = "NAME=VALUE", num_args = 1.., value_parser = parse_variable)]

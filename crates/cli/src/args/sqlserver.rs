@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use windlass_base::range;
+
+use super::number::number;
 
 const INSPECT_NOTES: &str = "\
 The file is recognised by its content: SQL Server 2005 to 2025, plain or compressed. It is read once,
@@ -63,7 +66,7 @@ pub(crate) struct ExtractArguments {
     #[arg(long, value_name = "TABLE")]
     pub(crate) table: Vec<String>,
     /// Position of the backup set on the media of the first file [default: 1; others are named]
-    #[arg(long, visible_alias = "file", value_name = "N")]
+    #[arg(long, visible_alias = "file", value_name = "N", value_parser = number::<u16>(range::POSITION))]
     pub(crate) set: Option<u16>,
     /// Continue with a damaged backup, and report the damage
     #[arg(long)]

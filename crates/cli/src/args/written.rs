@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_base::Moment;
+use windlass_base::{Moment, range};
 
-use super::parse_size;
+use super::number::{block_bytes, number};
 
 /// How media are written, by backup and repack.
 #[derive(Debug, Args)]
@@ -31,13 +31,13 @@ pub(crate) struct WrittenArguments {
     #[arg(long)]
     pub(crate) media_description: Option<String>,
     /// Block size of the media: a power of two from 512 to 64K
-    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
+    #[arg(long, value_name = "BYTES", value_parser = block_bytes)]
     pub(crate) block_size: Option<i64>,
     /// Date before which the set may not be overwritten
     #[arg(long, value_name = "DATE")]
     pub(crate) expire: Option<Moment>,
     /// Number of days for which the set may not be overwritten
-    #[arg(long, value_name = "DAYS")]
+    #[arg(long, value_name = "DAYS", value_parser = number::<u32>(range::RETAIN_DAYS))]
     pub(crate) retain_days: Option<u32>,
     /// Encrypt (AES-256) for the owner of this certificate's private key, PEM or DER; can be
     /// repeated
@@ -50,7 +50,7 @@ pub(crate) struct WrittenArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) sign_with: Option<PathBuf>,
     /// Write at most this many MB per second to each file
-    #[arg(long, value_name = "MB")]
+    #[arg(long, value_name = "MB", value_parser = number::<u32>(range::WRITE_RATE))]
     pub(crate) max_write_rate: Option<u32>,
     /// Options for the object store of URLs, as in T-SQL, such as {"s3": {"checksum": "sha256"}}
     #[arg(long, value_name = "JSON")]

@@ -48,6 +48,10 @@ const FILES: &[(&str, &str)] = &[
         "The lines typed at the prompt of windlass sql, without batches that name a secret.",
     ),
     (
+        "/usr/share/doc/windlass",
+        "The documentation, if a package of the system has installed windlass.",
+    ),
+    (
         "NAME.keys",
         "The recipients that windlass rekey has added to the medium NAME. Keep both together.",
     ),

@@ -13,7 +13,7 @@ use crate::run::output;
 pub(crate) struct Tree(pub(crate) PathBuf);
 
 /// Files of the repository, and their places.
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 15] = [
     ("contrib/config.toml", "etc/windlass/config.toml"),
     (
         "contrib/windlass-backup.service",
@@ -36,7 +36,10 @@ const FILES: [(&str, &str); 12] = [
         "usr/lib/sysusers.d/windlass.conf",
     ),
     ("README.md", "usr/share/doc/windlass/README.md"),
+    ("ARCHITECTURE.md", "usr/share/doc/windlass/ARCHITECTURE.md"),
     ("CHANGELOG.md", "usr/share/doc/windlass/CHANGELOG.md"),
+    ("CONTRIBUTING.md", "usr/share/doc/windlass/CONTRIBUTING.md"),
+    ("SECURITY.md", "usr/share/doc/windlass/SECURITY.md"),
     ("LICENSE-MIT", "usr/share/doc/windlass/LICENSE-MIT"),
     ("LICENSE-APACHE", "usr/share/doc/windlass/LICENSE-APACHE"),
     ("THIRD-PARTY.md", "usr/share/doc/windlass/THIRD-PARTY.md"),
@@ -65,6 +68,13 @@ pub(super) fn make(release: &Release, built: &Built, printer: &Path) -> Result<T
     let tree = Tree(folder);
     for (from, to) in FILES {
         tree.add(Path::new(from), to, 0o644)?;
+    }
+    for page in output(Command::new("find").args(["docs", "-type", "f"]))?.lines() {
+        tree.add(
+            Path::new(page),
+            &format!("usr/share/doc/windlass/{page}"),
+            0o644,
+        )?;
     }
     tree.add(&built.program, PROGRAM, 0o755)?;
     tree.add(&built.extension, EXTENSION, 0o644)?;
