@@ -11,14 +11,18 @@ use windlass_instance::{Failure, Session};
 use super::SqlbackupArguments;
 use super::settings::Settings;
 use crate::args::Common;
-use crate::command::{Outcome, try_session};
+use crate::command::{Outcome, new_instance, try_session};
 use crate::output::{Console, Layout, error_line};
 
 /// Runs the command.
 pub(super) fn run(arguments: &SqlbackupArguments, common: &Common, settings: &Settings) -> Outcome {
     let mut console = Console::new(common.json, Layout::Table);
+    let made = new_instance(common).filter(|_| !arguments.dry_run);
     let report = match begin(arguments, common) {
         Ok(mut session) => {
+            if let Some(message) = made {
+                console.message(message);
+            }
             let report = run_command(&mut session, &arguments.sql, &mut console);
             report.send(&mut console);
             session.close(&mut console);

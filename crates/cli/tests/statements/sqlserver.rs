@@ -534,7 +534,7 @@ fn a_query_wants_one_of_several_sets_to_be_chosen_and_an_extraction_names_the_ot
         let chosen = on(&["--set", set]);
         assert_eq!(chosen.code, Some(0), "{}", chosen.err);
     }
-    for (set, code) in [("3", 1), ("0", 1), ("65535", 1), ("65536", 2)] {
+    for (set, code) in [("3", 1), ("0", 2), ("65535", 1), ("65536", 2)] {
         let none = on(&["--set", set]);
         assert_eq!(none.code, Some(code), "{set}: {}", none.err);
     }
