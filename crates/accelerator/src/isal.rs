@@ -16,7 +16,7 @@ use windlass_codec::{Algorithm, Decoder, DeflateFailed, DeflateProvider, Filter,
 /// The name that fixes the binary interface.
 pub const ISAL_LIBRARY: &str = "libisal.so.2";
 
-/// The level of [`Isal::load`]: `docs/codecs.md` has the measurements.
+/// The level of [`Isal::load`]: `docs/codecs.md` says why.
 pub const ISAL_LEVEL: u32 = 1;
 
 /// The highest level of ISA-L.

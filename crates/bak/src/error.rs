@@ -17,7 +17,9 @@ pub enum Error {
         found: Vec<u8>,
     },
     /// Tape format written by another program.
-    #[error("it was written by '{software}' (vendor {vendor}), not by SQL Server")]
+    #[error(
+        "it was written by '{software}' (vendor {vendor}), not by SQL Server; windlass header, verify and restore read what Windlass wrote"
+    )]
     OtherSoftware {
         /// The software name on the media.
         software: String,

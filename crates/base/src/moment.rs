@@ -199,7 +199,7 @@ impl fmt::Debug for Moment {
 
 /// The text is not a date in a form used in T-SQL scripts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a date and time")]
+#[error("'{0}' is not a date and time, such as 2026-12-24 or '2026-12-24 18:00:00'")]
 pub struct MomentError(String);
 
 const FORMS: [&str; 8] = [

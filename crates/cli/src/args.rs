@@ -13,7 +13,7 @@ mod locking;
 mod log;
 mod many;
 mod measuring;
-mod number;
+pub(crate) mod number;
 mod point;
 mod repack;
 mod serve;
@@ -295,8 +295,8 @@ pub(crate) struct RestoreArguments {
     /// Target file
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<PathBuf>,
-    /// Restore a logical file to a path: --move app=/srv/app.db; repeat it for each file. --to names the first, and places the
-    /// others beside it
+    /// Restore a logical file to a path: --move app=/srv/app.db; repeat it for each file. Without it, --to names the first file, and
+    /// the others are placed beside it
     #[arg(long = "move", value_name = "LOGICAL=FILE", value_parser = parse_move, conflicts_with = "to")]
     pub(crate) moves: Vec<(String, String)>,
     /// Register the database with the instance under this name
@@ -311,7 +311,7 @@ pub(crate) struct RestoreArguments {
     /// Overwrite the existing file
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Leave the database in the restoring state, for a differential to follow
+    /// Leave the database in the restoring state, for a differential or log backups to follow
     #[arg(long)]
     pub(crate) no_recovery: bool,
     /// Refuse a set made without --checksum

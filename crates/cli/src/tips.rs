@@ -57,7 +57,7 @@ const COMMANDS: &[(&[&str], &str)] = &[
     ),
     (
         &["cron", "schedule"],
-        "windlass jobs runs what EXEC sp_add_job has planned",
+        "windlass serve runs the jobs that EXEC sp_add_job has planned, windlass jobs shows them",
     ),
     (
         &["health", "status"],

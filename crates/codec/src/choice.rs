@@ -1,6 +1,6 @@
 //! Tuning values: frame size, library level, window, and the memory they use.
 //!
-//! `docs/codecs.md` has the measurements behind each.
+//! `docs/codecs.md` has the reasons for each.
 
 use std::ffi::c_int;
 

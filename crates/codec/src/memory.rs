@@ -1,7 +1,7 @@
 //! Memory of libzstd's compression contexts and of the filters, in huge pages if the system has them.
 //!
 //! The tables of a match finder are megabytes accessed randomly. With pages of 4 KB nearly every
-//! look-up misses the TLB; with huge pages none does (`docs/codecs.md` has the gain).
+//! look-up misses the TLB; with huge pages none does.
 //!
 //! Every block begins with a [`Header`] that records its layout, because libzstd does not pass it
 //! when freeing. Only blocks of this module are freed here.

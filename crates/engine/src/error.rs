@@ -86,8 +86,8 @@ pub enum EngineError {
     OtherDatabase(Box<OtherDatabase>),
     /// A file of the database is locked by another program or instance.
     #[error(
-        "'{}' is in use: another instance has the database open, or another program, such as SQLite, \
-         reads or writes the file; try again when it has ended", path.display()
+        "'{}' is in use: a server (windlass serve) or another instance has the database open, or another program, such as \
+         SQLite, reads or writes the file. Ask the server with windlass sql, or try again when that program has ended", path.display()
     )]
     InUse { path: PathBuf },
     /// Another process is creating a file of this name.

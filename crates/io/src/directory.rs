@@ -79,7 +79,7 @@ pub fn take_name(from: &Path, to: &Path) -> io::Result<()> {
         Err(Errno::INVAL | Errno::NOSYS) => {
             // A file system that cannot do it in one step.
             if own::is_there(to) {
-                return Err(io::ErrorKind::AlreadyExists.into());
+                return Err(rustix::io::Errno::EXIST.into());
             }
             std::fs::rename(from, to)?;
         }

@@ -295,7 +295,11 @@ pub(crate) fn read_text_if(
     }
     check(&metadata)?;
     let mut text = String::new();
-    file.take(bytes_max + 1).read_to_string(&mut text)?;
+    let read = file.take(bytes_max + 1).read_to_string(&mut text);
+    read.map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => io::Error::new(error.kind(), "it is not UTF-8"),
+        _ => error,
+    })?;
     match text.len() as u64 > bytes_max {
         true => Err(io::Error::new(
             io::ErrorKind::FileTooLarge,

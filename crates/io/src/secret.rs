@@ -97,7 +97,7 @@ fn create_with(
     finish: impl FnOnce(&File) -> io::Result<()>,
 ) -> io::Result<()> {
     if own::is_there(path) {
-        return Err(io::ErrorKind::AlreadyExists.into());
+        return Err(rustix::io::Errno::EXIST.into());
     }
     let unfinished = own::beside(path, own::UNNAMED_SUFFIX);
     let mut file = own::claim_file(&unfinished)?;

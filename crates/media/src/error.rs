@@ -181,6 +181,9 @@ fn beginning(found: &[u8]) -> String {
     let shown = |byte: &u8| byte.is_ascii_graphic().then(|| char::from(*byte));
     match found.iter().map(shown).collect::<Option<String>>() {
         Some(text) => format!("it begins with '{text}'"),
-        None => format!("it begins with {found:02X?}"),
+        None => {
+            let bytes: Vec<_> = found.iter().map(|byte| format!("{byte:02X}")).collect();
+            format!("it begins with the bytes {}", bytes.join(" "))
+        }
     }
 }

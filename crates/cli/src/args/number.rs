@@ -3,6 +3,13 @@
 use windlass_base::range::{BLOCK_BYTES, NumberRange, PART_BYTES, TRANSFER_BYTES, TRANSFER_UNIT};
 use windlass_base::size::{Bytes, parse_bytes};
 
+/// How many of something: at least one.
+pub(crate) const COUNT: NumberRange = NumberRange {
+    option: "",
+    least: 1,
+    most: u32::MAX,
+};
+
 /// Parses a number of a range.
 pub(crate) fn number<T: TryFrom<u32>>(
     range: NumberRange,

@@ -10,6 +10,7 @@ use clap::Args;
 use windlass_instance::operation::WhenFull;
 
 use super::follow::{parse_interval, parse_room, parse_when_full};
+use super::number::{COUNT, number};
 use crate::operate::parse_rpo;
 
 /// The port of SQL Server.
@@ -60,7 +61,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub(crate) key: Option<PathBuf>,
     /// How many clients may be connected at once
-    #[arg(long, value_name = "N", default_value_t = 512)]
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = number::<usize>(COUNT))]
     pub(crate) max_connections: usize,
     /// What to call when a job fails: a command for /bin/sh, or a URL; it gets the report as JSON
     #[arg(long, value_name = "COMMAND|URL")]

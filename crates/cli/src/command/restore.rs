@@ -223,6 +223,14 @@ fn refusal(arguments: &RestoreArguments, common: &Common) -> Option<Outcome> {
             "no target: give --to FILE, or --database NAME of the instance",
         ));
     }
+    if let Some(folder) = &arguments.follow
+        && !folder.is_dir()
+    {
+        return Some(misused(&format!(
+            "--follow {}: there is no such folder of a follower",
+            folder.display()
+        )));
+    }
     if arguments.follow.is_some() && matches!(arguments.at, Some(Point::Lsn(_))) {
         return Some(misused(
             "--at lsn:N is for log backups; with --follow give a time, or --at-commit N",

@@ -149,9 +149,9 @@ pub(super) fn run(arguments: &DoctorArguments, common: &Common, settings: &Setti
              WINDLASS_INSTANCE or a settings file",
         ),
         Some(folder) if matches!(folder.join(FILE_NAME).try_exists(), Ok(false)) => findings.add(
-            State::Warning,
+            State::Error,
             format!("instance {}", folder.display()),
-            "does not exist yet; the first command creates it",
+            "there is none; correct the name, or let the first backup or statement make it",
         ),
         Some(folder) => {
             let Some(mut session) = session(common, &mut console) else {

@@ -44,6 +44,7 @@ use windlass_instance::overview::Subjects;
 use windlass_instance::{Column, ColumnType, ResultSet, Value};
 
 use crate::args::Common;
+use crate::args::number::{COUNT, number};
 use crate::command::Outcome;
 use crate::output::error_line;
 pub(crate) use history::parse_rpo;
@@ -93,7 +94,7 @@ pub(crate) struct HistoryArguments {
     /// Show only this database
     pub(crate) database: Option<String>,
     /// Show only the newest N
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<usize>(COUNT))]
     pub(crate) last: Option<usize>,
     /// For each database, compare the longest time without a backup with a limit: minutes, or 24h,
     /// or 7d. The exit code is 1 if a database exceeds it now, or if its media cannot be examined
@@ -120,7 +121,7 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = history::parse_rpo)]
     pub(crate) rpo: i64,
     /// Report only the last N days
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = number::<u32>(COUNT))]
     pub(crate) days: Option<u32>,
     /// HTML page to write
     #[arg(long, value_name = "FILE")]
@@ -134,7 +135,7 @@ pub(crate) struct TopArguments {
     #[arg(long)]
     pub(crate) once: bool,
     /// Seconds between updates
-    #[arg(long, value_name = "SECONDS", default_value_t = 1)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = number::<u32>(COUNT))]
     pub(crate) every: u32,
 }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::json;
-use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_base::{Message, json_time};
 use windlass_instance::operation::{Beyond, ShipOptions, Shipped};
 use windlass_instance::{Session, logical_name};
 
@@ -203,7 +203,7 @@ fn print(shipped: &Shipped, is_json: bool) {
     if is_json {
         let json = json!({
             "restored": shipped.restored,
-            "reached": shipped.reached,
+            "reached": shipped.reached.as_deref().map(json_time),
             "lag_seconds": lag,
         });
         return result_json(&json.to_string());

@@ -212,7 +212,8 @@ fn an_engine_database_that_backup_cannot_read_is_refused_as_backup_refuses_it() 
     let run = on_instance(&place, &["tune", "Sales", "--json"]);
     assert_eq!(run.code, Some(1));
     assert!(
-        run.err.contains("another instance has the database open"),
+        run.err
+            .contains("or another instance has the database open"),
         "{}",
         run.err
     );

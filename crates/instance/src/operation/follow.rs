@@ -37,10 +37,8 @@ impl Session {
             .map_err(|error| table::cannot_open_file(database.display(), os_error(&error)))?;
         // Only the last folder is made: there may be nothing mounted where it should be.
         let above = windlass_io::directory::parent(&options.folder);
-        if !above.is_dir() {
-            let missing = os_error(&std::io::ErrorKind::NotFound.into());
-            return Err(table::cannot_open_file(above.display(), missing).into());
-        }
+        std::fs::read_dir(&above)
+            .map_err(|error| table::cannot_open_file(above.display(), os_error(&error)))?;
         let mut follower = Follower::begin(&path, options)?;
         report(&follower.status());
         Ok(follower.run(&self.cancel_flag(), report)?)

@@ -166,9 +166,9 @@ fn wanted(
     let found: Vec<_> = groups.iter().filter(is_wanted).collect();
     match found.as_slice() {
         [group] => Ok((*group).clone()),
-        [] if position.is_some() => {
-            Err(refuse("that set was not copied from a file of SQL Server"))
-        }
+        [] if position.is_some() => Err(refuse(
+            "there is no such set, or it was not copied from a file of SQL Server",
+        )),
         [] => Err(refuse("no set was copied from a file of SQL Server")),
         several => {
             let first = several.iter().filter_map(|group| group.first());

@@ -30,10 +30,11 @@ pub(super) fn drive(
     let folder = session.instance().drives().based(folder.into());
     let folder =
         crate::absolute(&folder).map_err(|_| Failure::from(table::invalid_parameter("@folder")))?;
-    if !folder.is_dir() {
-        let missing = os_error(&std::io::ErrorKind::NotFound.into());
-        return Err(table::cannot_open_file(folder.display(), missing).into());
-    }
+    let found = std::fs::metadata(&folder).and_then(|found| match found.is_dir() {
+        true => Ok(()),
+        false => Err(std::io::Error::other("it is no folder")),
+    });
+    found.map_err(|error| table::cannot_open_file(folder.display(), os_error(&error)))?;
     let drive = Drive {
         letter: letter.to_ascii_uppercase(),
         folder,
