@@ -84,6 +84,11 @@ pub enum EngineError {
     /// The log is that of another database than the expected one. Nothing was changed.
     #[error(transparent)]
     OtherDatabase(Box<OtherDatabase>),
+    /// A commit is in the log, but the database failed before it was acknowledged.
+    #[error(
+        "{source}; whether the transaction is committed shows when the database is opened again"
+    )]
+    OutcomeOpen { source: Box<EngineError> },
     /// A file of the database is locked by another program or instance.
     #[error(
         "'{}' is in use: a server (windlass serve) or another instance has the database open, or another program, such as \

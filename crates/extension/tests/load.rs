@@ -202,10 +202,13 @@ db = opened('x.db')
 db.execute('CREATE TABLE t(x)')
 db.execute('BEGIN')
 db.execute('INSERT INTO t VALUES (1)')
+reader = opened('x.db')
+reader.execute('BEGIN')
+reader.execute('SELECT * FROM sqlite_schema').fetchall()
 child = os.fork()
 if child == 0:
     signal.alarm(20)
-    for act in [lambda: db.execute('COMMIT'), lambda: opened('x.db'), lambda: opened('y.db')]:
+    for act in [lambda: db.execute('COMMIT'), lambda: reader.execute('SELECT * FROM t').fetchall(), lambda: opened('x.db'), lambda: opened('y.db')]:
         said = refusal(act)
         if f'its parent, process {{os.getppid()}}, has databases open' not in (said or ''):
             print(said)
@@ -221,6 +224,7 @@ _, status = os.waitpid(child, 0)
 print(os.waitstatus_to_exitcode(status))
 db.execute('COMMIT')
 print(db.execute('SELECT count(*) FROM t').fetchone()[0], os.path.exists('{path}/x.db-sock'))
+reader.close()
 db.close()
 print(refusal(lambda: opened('no/x.db')) is not None)
 print(loader.execute('SELECT windlass_error()').fetchone()[0])

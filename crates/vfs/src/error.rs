@@ -113,3 +113,23 @@ impl VfsError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_as_such_only_if_nothing_was_committed() {
+        let full = EngineError::Io {
+            operation: "write",
+            path: PathBuf::from("x"),
+            source: std::sync::Arc::new(std::io::ErrorKind::StorageFull.into()),
+        };
+        let code = |error: EngineError| VfsError::Engine(error).code(abi::IOERR_WRITE);
+        assert_eq!(code(full.clone()), abi::FULL);
+        let open = EngineError::OutcomeOpen {
+            source: Box::new(full),
+        };
+        assert_eq!(code(open), abi::IOERR_WRITE);
+    }
+}

@@ -146,7 +146,8 @@ unsafe extern "C" fn read(
     let open = unsafe { opened(file) };
     // SAFETY: SQLite gives `length` bytes of memory for the answer.
     let buffer = unsafe { raw::bytes_mut(buffer, length) };
-    match open.connection.read(buffer, offset.unsigned_abs()) {
+    let read = open.context.databases.check_process();
+    match read.and_then(|()| open.connection.read(buffer, offset.unsigned_abs())) {
         Ok(count) if count == buffer.len() => abi::OK,
         Ok(count) => {
             buffer[count..].fill(0);
@@ -166,15 +167,17 @@ unsafe extern "C" fn write(
     let open = unsafe { opened(file) };
     // SAFETY: SQLite gives `length` bytes to write.
     let buffer = unsafe { raw::bytes(buffer, length) };
-    let result = open.connection.write(buffer, offset.unsigned_abs());
-    open.code(result, abi::IOERR_WRITE)
+    open.guarded(abi::IOERR_WRITE, |connection| {
+        connection.write(buffer, offset.unsigned_abs())
+    })
 }
 
 unsafe extern "C" fn truncate(file: *mut File, size: i64) -> c_int {
     // SAFETY: SQLite calls with a file of ours.
     let open = unsafe { opened(file) };
-    let result = open.connection.truncate(size.unsigned_abs());
-    open.code(result, abi::IOERR_TRUNCATE)
+    open.guarded(abi::IOERR_TRUNCATE, |connection| {
+        connection.truncate(size.unsigned_abs())
+    })
 }
 
 /// Does nothing: `FCNTL_SYNC`, which precedes it, has committed. With `synchronous=OFF`, SQLite

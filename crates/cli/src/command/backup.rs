@@ -15,7 +15,7 @@ use super::{
     misused, refused, run_served, session_for,
 };
 use crate::args::{BackupArguments, Common, WrittenArguments};
-use crate::output::{Console, Layout};
+use crate::output::{Console, Layout, error_line};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
@@ -72,6 +72,13 @@ pub(super) fn back_up(
         return Err(Failure::from(Vec::new()));
     }
     if session.is_elsewhere() {
+        if !options.base.is_empty() {
+            error_line(
+                "another program has this database open, and --base does not go through it: leave it out, so that the base of \
+                 the history counts, or end that program",
+            );
+            return Err(Failure::from(Vec::new()));
+        }
         return run_served(session, &print::backup(name, options), sink);
     }
     session.backup(name, options, sink)?.told()

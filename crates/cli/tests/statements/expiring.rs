@@ -361,3 +361,31 @@ fn the_beginning_of_a_medium_and_a_link_to_another_place_may_be_newer_backups() 
         assert_eq!(place.files("temp").len(), 3, "{way}");
     }
 }
+
+/// Full backups in one folder, log backups in another: what the logs need stays.
+#[test]
+fn a_full_backup_stays_that_log_backups_in_another_folder_need() {
+    let place = Place::empty();
+    for folder in ["full", "log"] {
+        fs::create_dir(place.path(folder)).expect("a folder");
+    }
+    let run = |words: &[&str]| place.succeed(&[words, &INSTANCE].concat());
+    run(&[
+        "sql",
+        "-Q",
+        "CREATE DATABASE e; ALTER DATABASE e SET RECOVERY FULL",
+    ]);
+    run(&["sql", "-Q", "USE e; CREATE TABLE t(v int)"]);
+    run(&["backup", "e", "--to", "full/1.bak"]);
+    run(&["sql", "-Q", "USE e; INSERT t VALUES(1)"]);
+    run(&["backup", "e", "--log", "--to", "log/1.trn"]);
+    run(&["backup", "e", "--to", "full/2.bak"]);
+    let expire = ["expire", "full", "--last", "1", "--delete"];
+    let kept = run(&expire);
+    assert!(kept.out.contains("the base of"), "{}", kept.out);
+    assert_eq!(place.files("full"), ["1.bak", "2.bak"]);
+    // Without the log backup, nothing needs it.
+    fs::remove_file(place.path("log/1.trn")).expect("it goes");
+    run(&expire);
+    assert_eq!(place.files("full"), ["2.bak"]);
+}

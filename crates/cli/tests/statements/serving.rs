@@ -553,3 +553,33 @@ fn a_client_that_does_not_encrypt_is_refused_unless_the_server_was_told_otherwis
         assert_eq!(server.stop(), Some(0), "with a client that says nothing");
     }
 }
+
+/// What the command line refuses, it refuses through a server, too.
+#[test]
+fn a_differential_without_its_base_is_refused_through_the_server() {
+    let place = Place::new();
+    make(&place);
+    let instance = place.text("instance");
+    let server = Served::start(&place, &["--local-only"]);
+    let backup = |further: &[&str]| {
+        let words = ["backup", "shop", "--instance", &instance];
+        place.run(&[&words[..], further].concat())
+    };
+    assert_eq!(backup(&["--to", "full.bak"]).code, Some(0));
+    let named = backup(&["--to", "d.bak", "--differential", "--base", "full.bak"]);
+    assert_eq!(named.code, Some(1), "{}", named.err);
+    assert!(
+        named.err.contains("--base does not go through"),
+        "{}",
+        named.err
+    );
+    assert_eq!(backup(&["--to", "d.bak", "--differential"]).code, Some(0));
+    std::fs::remove_file(place.path("full.bak")).expect("it goes");
+    let refused = backup(&["--to", "d2.bak", "--differential"]);
+    assert_eq!(refused.code, Some(1), "{}", refused.err);
+    assert!(refused.err.contains("50012"), "{}", refused.err);
+    assert!(!place.path("d2.bak").exists());
+    let forced = backup(&["--to", "d2.bak", "--differential", "--base-missing-ok"]);
+    assert_eq!(forced.code, Some(0), "{}", forced.err);
+    assert_eq!(server.stop(), Some(0));
+}

@@ -100,6 +100,16 @@ struct Prepared {
     replaced: Vec<PageNumber>,
 }
 
+/// An error after the commit reached the log: a program that takes it for a rollback would do everything twice.
+fn outcome_open(error: EngineError) -> EngineError {
+    match error {
+        EngineError::Offline { .. } | EngineError::OutcomeOpen { .. } => error,
+        other => EngineError::OutcomeOpen {
+            source: Box::new(other),
+        },
+    }
+}
+
 impl Database {
     /// Publishes `pages` as the commit after `base`; `None` if nothing changed.
     /// [`Database::acknowledge`] makes it durable.
@@ -192,7 +202,7 @@ impl Database {
             Some(Published { appended, .. }) => (appended.end, appended.lsn),
             None => (self.log.end(), self.log.end().lsn(0)),
         };
-        self.log.flush_to(end)?;
+        self.log.flush_to(end).map_err(outcome_open)?;
         self.commits.are_durable(sequence);
         if self.log.usage().exceeds(LOG_USED_PERCENT) && !self.log.is_held() {
             if self.shared.options.background {
@@ -211,7 +221,7 @@ impl Database {
             return Ok(());
         }
         let (end, latest) = self.end_and_latest();
-        self.log.flush_to(end)?;
+        self.log.flush_to(end).map_err(outcome_open)?;
         self.commits.are_durable(latest.sequence);
         Ok(())
     }
@@ -286,13 +296,13 @@ impl Database {
                 self.versions.discard(next.sequence);
                 return match error {
                     AppendError::NoRoom(room) => Ok(Attempt::NoRoom(room)),
-                    AppendError::Failed(error) => Err(error),
+                    AppendError::Failed(error) => Err(outcome_open(error)),
                 };
             }
         };
         self.versions.start(next.sequence);
         self.install(&gate, pages, &prepared.changes, appended)
-            .map_err(|error| self.log.fail(error))?;
+            .map_err(|error| outcome_open(self.log.fail(error)))?;
         match blocked {
             Some(blocked) => blocked.publish(next),
             None => self.versions.publish(next),

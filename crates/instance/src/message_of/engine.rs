@@ -62,6 +62,7 @@ pub(crate) fn engine_message(error: &EngineError) -> Message {
         EngineError::Busy { .. }
         | EngineError::BusySnapshot { .. }
         | EngineError::Offline { .. }
+        | EngineError::OutcomeOpen { .. }
         | EngineError::InUse { .. }
         | EngineError::NoSuchPage { .. }
         | EngineError::Corrupt { .. }

@@ -208,16 +208,19 @@ fn found_media(device: &DeviceAddress, headers: &Headers) -> FoundMedia {
     }
 }
 
-/// Adds differentials outside the folders that need a full backup inside: those that the history knows
-/// and whose files still exist.
+/// Adds backups outside the folders that may need one inside, differentials of a full backup and log backups of a database:
+/// those that the history knows and whose files still exist.
 pub fn add_dependents(scan: &mut Scan, past: &[PastBackup], reach: &Reach) {
     let inside: Vec<Guid> = scan
         .media
         .iter()
         .flat_map(|media| media.sets.iter().map(|set| set.chain.set_guid))
         .collect();
+    let sets = scan.media.iter().flat_map(|media| &media.sets);
+    let families: BTreeSet<Guid> = sets.map(|set| set.chain.family_guid).collect();
     for backup in past {
-        let needs = backup.base_guid.is_some_and(|base| inside.contains(&base));
+        let is_of_log = backup.kind == "L" && families.contains(&backup.of.family_guid);
+        let needs = is_of_log || backup.base_guid.is_some_and(|base| inside.contains(&base));
         let known = backup.set_guid.is_none_or(|guid| inside.contains(&guid));
         if !needs || known {
             continue;

@@ -18,7 +18,7 @@ use windlass_tsql::span::Spanned;
 
 use crate::operation::{
     BackupOptions, CompressionChoice, CredentialChoice, DeviceName, LogChoice, MediaOptions,
-    RestoreKind, RestoreOptions, StopAt, StoreOptions, VerifyOptions, WantedMark,
+    MissingBase, RestoreKind, RestoreOptions, StopAt, StoreOptions, VerifyOptions, WantedMark,
 };
 
 /// Prints a backup as a BACKUP statement.
@@ -126,6 +126,8 @@ fn backup_options(options: &BackupOptions) -> Vec<Spanned<BackupOption>> {
         }),
         options.is_differential.then_some(O::Flag(W::Differential)),
         options.is_copy_only.then_some(O::Flag(W::CopyOnly)),
+        (options.is_differential && options.missing_base == MissingBase::Refuses)
+            .then_some(O::Flag(W::BaseRequired)),
         (options.log.as_ref()).and_then(|choice| match choice {
             LogChoice::Truncate => None,
             LogChoice::NoTruncate => Some(O::Flag(W::NoTruncate)),

@@ -106,6 +106,7 @@ option_words! {
     SnapshotRestorePhase "SNAPSHOTRESTOREPHASE",
     EnhancedIntegrity "ENHANCEDINTEGRITY",
     AsIs "AS_IS",
+    BaseRequired "BASE_REQUIRED",
     AllowUnencrypted "ALLOW_UNENCRYPTED",
     SignedBy "SIGNED_BY",
 }
@@ -169,6 +170,7 @@ pub const BACKUP: &[OptionRow] = &[
     ours(W::ThreadCount, A::ThreadCount, BACKUP_ANY, &[], "Sets the number of compression threads; AUTO, the default, uses as many as have work.").within(range::THREADS),
     ours(W::Level, A::Auto, BACKUP_ANY, &[W::NoCompression], "Picks the ZSTD level while the backup runs, as cores and devices allow."),
     ours(W::Goal, A::Goal, BACKUP_ANY, &[], "Sets what the backup adapts to: FAST, the default, SMALL, or GENTLE to the database's users."),
+    ours(W::BaseRequired, A::None, BACKUP_DATABASE, &[], "Refuses a differential that could not be restored, because its base is gone, damaged or dated in the future, or that is less protected than its base, instead of a warning."),
     ours(W::AsIs, A::None, BACKUP_ANY, &[W::Integrity], "Backs up a file without a SQLite header, such as an encrypted database, unchanged; the set records this."),
     ours(W::Integrity, A::Integrity, BACKUP_ANY, &[W::AsIs], "Runs SQLite's own check on the data being backed up, QUICK or FULL, and fails if it finds damage."),
     ours(W::MaxRate, A::Value, BACKUP_ANY, &[], "Limits the reads of the database, in MB (2^20) per second.").within(range::READ_RATE),

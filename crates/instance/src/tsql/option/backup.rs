@@ -13,7 +13,7 @@ use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
 use windlass_tsql::span::Spanned;
 
 use super::{check, credential, devices, file, filled_text, invalid, number, stats, text, unused};
-use crate::operation::{BackupOptions, CompressionChoice, LogChoice};
+use crate::operation::{BackupOptions, CompressionChoice, LogChoice, MissingBase};
 use crate::{Environment, Failure};
 
 /// Reads the devices and options of a BACKUP DATABASE or BACKUP LOG.
@@ -38,6 +38,9 @@ pub(crate) fn read(
     };
     for option in written {
         apply(option, &mut options, environment)?;
+    }
+    if words.contains(&OptionWord::BaseRequired) && !options.is_differential {
+        return Err(table::option_not_supported("BASE_REQUIRED without DIFFERENTIAL").into());
     }
     if words.contains(&OptionWord::Level) {
         choose_level(written, &mut options)?;
@@ -76,6 +79,7 @@ fn apply(
             options.checksum = Some(*word == W::Checksum);
         }
         O::Flag(W::ContinueAfterError) => options.on_damage = OnDamage::Continue,
+        O::Flag(W::BaseRequired) => options.missing_base = MissingBase::Refuses,
         O::Flag(W::AsIs) => options.is_as_is = true,
         O::Flag(W::EvenStripes) => options.is_even = true,
         O::Integrity(depth) => options.integrity = Some(*depth),
