@@ -337,7 +337,7 @@ pub(crate) struct RestoreArguments {
     #[arg(long)]
     pub(crate) media_name: Option<String>,
     /// Make the restored file read-only
-    #[arg(long, conflicts_with = "no_recovery")]
+    #[arg(long, conflicts_with = "no_recovery", requires = "to")]
     pub(crate) read_only: bool,
     /// Apply what windlass follow has spooled since the backup
     #[arg(long, value_name = "DIR", conflicts_with_all = ["no_recovery", "dry_run", "tsql"])]

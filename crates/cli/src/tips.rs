@@ -206,7 +206,15 @@ const WORDS: &[(&str, &str)] = &[
 fn reworded(error: &clap::Error) -> Option<clap::Error> {
     use std::error::Error as _;
     let cause = error.source()?.to_string();
-    let (_, words) = WORDS.iter().find(|(known, _)| *known == cause)?;
+    let known = WORDS.iter().find(|(known, _)| *known == cause);
+    let words = match known {
+        Some((_, words)) => (*words).to_owned(),
+        None => {
+            let (_, range) = cause.split_once(" is not in ")?;
+            let (least, most) = range.split_once("..=")?;
+            format!("it is not a whole number from {least} to {most}")
+        }
+    };
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
@@ -349,11 +357,24 @@ mod tests {
             improve(&mut error, &words);
             error.render().to_string()
         };
-        let restore =
-            |set: &str| said(&["windlass", "restore", "x.bak", "--to", "y", "--set", set]);
-        let expected = "error: invalid value 'x' for '--set <N>': it is not a whole number\n\nFor more information, try '--help'.\n";
-        assert_eq!(restore("x"), expected);
-        assert!(restore("").contains("it is empty"));
+        let expire = |last: &str| said(&["windlass", "expire", "folder", "--last", last]);
+        let expected = "error: invalid value 'x' for '--last <N>': it is not a whole number\n\nFor more information, try '--help'.\n";
+        assert_eq!(expire("x"), expected);
+        assert!(expire("").contains("it is empty"));
+        let parallel = said(&[
+            "windlass",
+            "backup",
+            "--all",
+            "x",
+            "--to",
+            "y",
+            "--parallel",
+            "0",
+        ]);
+        assert!(
+            parallel.contains("it is not a whole number from 1 to 64"),
+            "{parallel}"
+        );
         let address = said(&["windlass", "serve", "--tds", "here"]);
         assert!(address.contains("such as 127.0.0.1:1433"), "{address}");
     }

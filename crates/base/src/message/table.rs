@@ -594,6 +594,7 @@ texts! {
     database_was_meant(name), "Did you mean '{name}', a database of the instance?";
     no_backup_named(), "No backup was named. Without one, a sequence of restores --no-recovery is ended, and here is none. To begin: windlass restore BACKUP --to FILE.";
     give_another_place(), "Use another target with --to FILE or --move LOGICAL=FILE.";
+    give_base(), "Back it up without --differential first. If its full backup is on other media, name them: --base FILE; with --instance, the history knows them.";
     give_name_and_replace(), "To overwrite the file, name it with --to FILE or --move LOGICAL=FILE, and give --replace; or name another place there.";
     give_replace_or_another_place(), "Use --replace to overwrite it, or another target with --to FILE or --move LOGICAL=FILE.";
     imported(file, database, bytes), "'{file}' was imported into database '{database}': {bytes} bytes.";

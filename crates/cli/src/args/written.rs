@@ -12,7 +12,7 @@ use super::number::{block_bytes, number};
 #[command(next_help_heading = "Media")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
 pub(crate) struct WrittenArguments {
-    /// Second, third or fourth copy; give each mirror as many files as there are --to
+    /// Second, third or fourth copy, made with --format and then appended to; give each mirror as many files as there are --to
     #[arg(long, value_name = "FILE")]
     pub(crate) mirror: Vec<String>,
     /// Overwrite the backup sets on the media, unless one has a date of --expire or --retain-days that is still to come

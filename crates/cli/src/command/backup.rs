@@ -1,6 +1,7 @@
 //! `windlass backup`
 
 use windlass_base::Message;
+use windlass_base::message::table;
 use windlass_codec::Compression;
 use windlass_crypt::Recipient;
 use windlass_instance::operation::{
@@ -16,6 +17,9 @@ use super::{
 };
 use crate::args::{BackupArguments, Common, WrittenArguments};
 use crate::output::{Console, Layout, error_line};
+
+/// The message about a differential without a full backup.
+const NO_BASE: u32 = 3035;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
@@ -57,7 +61,11 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
         Err(message) => return refused(message, &mut console),
     }
     let result = back_up(&mut session, &name, &options, &mut console);
-    ended(result, &mut console)
+    let outcome = ended(result, &mut console);
+    if console.has_reported(NO_BASE) {
+        console.message(table::give_base());
+    }
+    outcome
 }
 
 /// Backs up a database, here or by the program that has it open.

@@ -103,7 +103,7 @@ fn line(status: &FollowStatus) -> String {
 
 fn json(status: &FollowStatus) -> serde_json::Value {
     json!({
-        "time": time_text(status.time_us),
+        "time": time_json(status.time_us),
         "commit": status.commit_number,
         "held": status.following.to_string(),
         "moments": status.moments,
@@ -118,6 +118,11 @@ fn json(status: &FollowStatus) -> serde_json::Value {
         "last_gap": status.last_gap,
         "error": status.last_error,
     })
+}
+
+/// A moment for programs: as elsewhere in JSON, with microseconds and the offset, by which commits are told apart.
+fn time_json(us: u64) -> String {
+    time_text(us).replacen(' ', "T", 1)
 }
 
 /// Prints the ranges and gaps of a spool.
@@ -179,8 +184,8 @@ fn listed_json(listed: &Listed) -> serde_json::Value {
             moments,
         } => json!({
             "kind": "range",
-            "from": time_text(*from_us),
-            "to": time_text(*to_us),
+            "from": time_json(*from_us),
+            "to": time_json(*to_us),
             "first_commit": first_commit,
             "last_commit": last_commit,
             "moments": moments,
@@ -191,8 +196,8 @@ fn listed_json(listed: &Listed) -> serde_json::Value {
             reason,
         } => json!({
             "kind": "gap",
-            "from": time_text(*from_us),
-            "to": time_text(*to_us),
+            "from": time_json(*from_us),
+            "to": time_json(*to_us),
             "reason": reason,
         }),
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use windlass_base::message::table;
@@ -14,7 +15,7 @@ use windlass_server::{HttpOptions, Limits, Options, Protection, Server};
 use super::{Outcome, instance_settings, misused, new_instance, open};
 use crate::args::{Common, ServeArguments};
 use crate::operate::settings::Settings;
-use crate::output::{Console, Layout, error_line, message_line, result_line};
+use crate::output::{Console, Layout, error_line, message_line, result_json, result_line};
 
 /// Pause while jobs end.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
@@ -76,7 +77,7 @@ pub(crate) fn run(
             return Outcome::Failed;
         }
     };
-    announce(&server);
+    announce(&server, common.json);
     // Programs that depend on it may start.
     crate::service::begin("serve");
     let sessions = server.instance().sessions().clone();
@@ -213,22 +214,24 @@ fn sessions_of(
     }
 }
 
-fn announce(server: &Server) {
+fn announce(server: &Server, is_json: bool) {
+    let listening = |place: &str, what: &str| match is_json {
+        true => result_json(&json!({ "listening": place, "for": what }).to_string()),
+        false => result_line(&format!("listening on {place} ({what})")),
+    };
     let addresses = server.addresses();
     for address in &addresses.tds {
-        result_line(&format!("listening on {address} (TDS)"));
+        listening(&address.to_string(), "TDS");
     }
     for address in &addresses.http {
         let scheme = match address.ip().is_loopback() {
             true => "http",
             false => "https",
         };
-        result_line(&format!("listening on {scheme}://{address}/ (page)"));
+        listening(&format!("{scheme}://{address}/"), "page");
     }
-    result_line(&format!(
-        "listening on {} (this user, without a password)",
-        addresses.socket.display()
-    ));
+    let socket = addresses.socket.display().to_string();
+    listening(&socket, "this user, without a password");
 }
 
 /// Waits for a signal to end.

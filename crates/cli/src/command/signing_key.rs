@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+use serde_json::json;
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_crypt::SigningKey;
 
 use super::{Outcome, refused};
 use crate::args::{Common, SigningKeyArguments};
-use crate::output::{Console, Layout};
+use crate::output::{Console, Layout, result_json};
 
 /// Runs the command: writes both files, or none.
 pub(crate) fn run(arguments: &SigningKeyArguments, common: &Common) -> Outcome {
@@ -20,6 +21,15 @@ pub(crate) fn run(arguments: &SigningKeyArguments, common: &Common) -> Outcome {
     public.push(".pub");
     match make(private, Path::new(&public)) {
         Ok(fingerprint) => {
+            if common.json {
+                let made = json!({
+                    "operation": "signing-key",
+                    "private": private.display().to_string(),
+                    "public": Path::new(&public).display().to_string(),
+                    "fingerprint": fingerprint,
+                });
+                result_json(&made.to_string());
+            }
             console.message(table::signing_key_made(
                 private.display(),
                 Path::new(&public).display(),

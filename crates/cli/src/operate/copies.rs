@@ -1,13 +1,15 @@
 //! `windlass copies`: the copy queue.
 
-use windlass_base::Moment;
+use serde_json::{Value as Json, json};
 use windlass_base::size::Bytes;
+use windlass_base::{Moment, json_time};
+use windlass_catalog::QueuedCopy;
 use windlass_instance::sqlbackup::{due_copies, run_queue};
 
 use super::{CopiesArguments, texts};
 use crate::args::Common;
 use crate::command::{Outcome, failed, is_there, misused, session_for};
-use crate::output::{Console, Layout, error_line, message_line};
+use crate::output::{Console, Layout, error_line, message_line, result_json};
 
 /// Runs the command.
 pub(super) fn run(arguments: &CopiesArguments, common: &Common) -> Outcome {
@@ -57,10 +59,30 @@ pub(super) fn run(arguments: &CopiesArguments, common: &Common) -> Outcome {
             }
         }
     }
-    let queued = match session.instance().catalog().queued_copies() {
-        Ok(queued) => queued,
-        Err(error) => return failed(&error, &mut console),
-    };
+    match session.instance().catalog().queued_copies() {
+        Ok(queued) => {
+            list(queued, common.json, &mut console);
+            outcome
+        }
+        Err(error) => failed(&error, &mut console),
+    }
+}
+
+/// Prints what waits in the queue.
+fn list(queued: Vec<QueuedCopy>, is_json: bool, console: &mut Console) {
+    if is_json {
+        let copies = queued.iter().map(|copy| {
+            json!({
+                "source": copy.source.display().to_string(),
+                "target": copy.target.display().to_string(),
+                "attempts": copy.attempts,
+                "next_attempt": copy.next_attempt.map(|next| json_time(&next.to_string())),
+                "last_error": copy.last_error,
+            })
+        });
+        let copies: Vec<_> = copies.collect();
+        return result_json(&Json::Array(copies).to_string());
+    }
     let rows = queued.into_iter().map(|copy| {
         vec![
             copy.source.display().to_string(),
@@ -72,6 +94,5 @@ pub(super) fn run(arguments: &CopiesArguments, common: &Common) -> Outcome {
         ]
     });
     let columns = ["source", "target", "attempts", "next attempt", "last error"];
-    texts(&columns, rows.collect()).send(&mut console);
-    outcome
+    texts(&columns, rows.collect()).send(console);
 }

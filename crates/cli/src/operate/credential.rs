@@ -4,17 +4,19 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 use windlass_base::message::table;
 use windlass_device::{
     AZURE_SIGNATURE, GOOGLE_ACCOUNT, MANAGED_IDENTITY, ObjectUrl, S3_KEY, StoreKind, UrlError,
 };
+use windlass_instance::Failure;
 use windlass_instance::operation::CredentialOptions;
 use zeroize::Zeroizing;
 
 use super::texts;
 use crate::args::Common;
 use crate::command::{Outcome, ended, existing_session, misused, reported, session};
-use crate::output::{Console, Layout};
+use crate::output::{Console, Layout, message_line, result_json};
 
 /// The longest file with a key.
 const KEY_BYTES_MAX: u64 = 4096;
@@ -105,7 +107,8 @@ pub(super) fn run(arguments: &CredentialArguments, common: &Common) -> Outcome {
                 secret,
                 is_change: known.iter().any(|known| known.eq_ignore_ascii_case(name)),
             };
-            ended(session.set_credential(&options), &mut console)
+            let kept = session.set_credential(&options);
+            told(common, "set", name, kept, &mut console)
         }
         CredentialCommand::List => {
             let Some(names) = reported(session.credentials(), &mut console) else {
@@ -115,8 +118,32 @@ pub(super) fn run(arguments: &CredentialArguments, common: &Common) -> Outcome {
             texts(&["name"], rows).send(&mut console);
             Outcome::Succeeded
         }
-        CredentialCommand::Drop { name } => ended(session.drop_credential(name), &mut console),
+        CredentialCommand::Drop { name } => {
+            let dropped = session.drop_credential(name);
+            told(common, "drop", name, dropped, &mut console)
+        }
     }
+}
+
+/// Says what was done.
+fn told(
+    common: &Common,
+    operation: &str,
+    name: &str,
+    result: Result<(), Failure>,
+    console: &mut Console,
+) -> Outcome {
+    if result.is_ok() {
+        let said = match operation {
+            "set" => "is kept",
+            _ => "is removed",
+        };
+        match common.json {
+            true => result_json(&json!({ "operation": operation, "credential": name }).to_string()),
+            false => message_line(&format!("The credential '{name}' {said}.")),
+        }
+    }
+    ended(result, console)
 }
 
 /// The store of a credential. What is behind the container does not matter.

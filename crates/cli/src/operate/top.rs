@@ -4,13 +4,17 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use windlass_base::Moment;
-use windlass_instance::BatchEnd;
+use serde_json::{Map, Value as Json, json};
+use windlass_base::{Moment, json_time};
+use windlass_instance::{BatchEnd, Collected, Session};
 
 use super::TopArguments;
 use crate::args::Common;
 use crate::command::{Outcome, existing_session, misused};
-use crate::output::{Console, Layout, Style, clear_screen, is_unread, result_line, terminal_width};
+use crate::output::{
+    Console, Layout, Style, clear_screen, is_unread, result_json, result_line, rows_json,
+    terminal_width,
+};
 
 const QUERY: &str = "SELECT session_id, command, database_name, percent_complete, \
     total_elapsed_time / 1000 AS seconds, estimated_completion_time / 1000 AS seconds_left, \
@@ -36,6 +40,39 @@ const FOLLOWERS: &str = "SELECT database_name, is_followed, held, commit_number,
     let_goes, proofs, gaps, is_gap_open, error, cpu_ms / 1000.0 AS cpu_seconds \
     FROM sys.dm_db_log_followers";
 
+/// Shows the state of one moment; for programs, as one object. False if that failed.
+fn show(session: &mut Session, is_json: bool, console: &mut Console) -> bool {
+    const PARTS: [(&str, &str); 3] = [
+        ("requests", QUERY),
+        ("stages", STAGES),
+        ("followers", FOLLOWERS),
+    ];
+    let mut object = Map::new();
+    object.insert(
+        "at".to_owned(),
+        json!(json_time(&Moment::now().0.to_string())),
+    );
+    for (name, query) in PARTS {
+        let mut collected = Collected::default();
+        let end = match is_json {
+            true => session.execute_batch(query, 1, &mut collected),
+            false => session.execute_batch(query, 1, console),
+        };
+        for message in collected.messages {
+            console.message(message);
+        }
+        if end != BatchEnd::Clean {
+            return false;
+        }
+        let rows = collected.results.iter().flat_map(rows_json).collect();
+        object.insert(name.to_owned(), Json::Array(rows));
+    }
+    if is_json {
+        result_json(&Json::Object(object).to_string());
+    }
+    true
+}
+
 /// Runs the command.
 pub(super) fn run(arguments: &TopArguments, common: &Common) -> Outcome {
     if common.instance.is_none() {
@@ -60,11 +97,7 @@ pub(super) fn run(arguments: &TopArguments, common: &Common) -> Outcome {
                 Moment::now().0
             ));
         }
-        let shown = [QUERY, STAGES, FOLLOWERS]
-            .map(|query| session.execute_batch(query, 1, &mut console))
-            .iter()
-            .all(|end| *end == BatchEnd::Clean);
-        if !shown {
+        if !show(&mut session, common.json, &mut console) {
             return match stop.load(Ordering::Relaxed) {
                 true => Outcome::Succeeded,
                 false => Outcome::Failed,

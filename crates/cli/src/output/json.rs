@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value as Json, json};
 use windlass_base::Message;
-use windlass_instance::{Column, ColumnType, Value};
+use windlass_instance::{Column, ColumnType, ResultSet, Value};
 
 /// Whole numbers of more digits are strings; `numeric(20,0)` are sizes, which are smaller than their type.
 const DIGITS_OF_NUMBERS: u8 = 20;
@@ -49,6 +49,15 @@ pub(super) fn row(columns: &[Column], row: &[Value]) -> Json {
         object.insert(key, value(cell, column.column_type));
     }
     Json::Object(object)
+}
+
+/// All rows of a result.
+pub(crate) fn rows_json(result: &ResultSet) -> Vec<Json> {
+    result
+        .rows
+        .iter()
+        .map(|cells| row(&result.columns, cells))
+        .collect()
 }
 
 pub(super) fn message(message: &Message) -> Json {

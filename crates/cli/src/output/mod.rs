@@ -12,4 +12,5 @@ pub(crate) use door::{
     result_bytes, result_json, result_json_piece, result_line, result_text, speak_json,
     speaks_json, standard_error, terminal_width,
 };
+pub(crate) use json::rows_json;
 pub(crate) use table::{Style, Table};

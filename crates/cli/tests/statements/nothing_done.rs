@@ -160,6 +160,16 @@ fn what_an_option_would_not_do_is_refused() {
     ends(&place, &none, 2, "cannot be used with");
     let days = ["report", "--days", "0", "--instance", "instance"];
     ends(&place, &days, 2, "invalid value '0'");
+    let no_file = [
+        "restore",
+        "x.bak",
+        "--database",
+        "x",
+        "--read-only",
+        "--instance",
+        "instance",
+    ];
+    ends(&place, &no_file, 2, "--to <FILE>");
     let credential = [
         "credential",
         "set",

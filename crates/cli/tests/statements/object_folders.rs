@@ -224,7 +224,7 @@ fn many_servers_share_a_folder_and_each_database_is_found_and_restored_by_a_bare
     let row = &found["databases"][0];
     assert_eq!(
         (&row["database"], &row["backups"]),
-        (&"app".into(), &4.0.into())
+        (&"app".into(), &4.into())
     );
     well(&place, &server, &["fleet", folder, "--to", "fleet.html"]);
     let page = std::fs::read_to_string(place.path("fleet.html")).expect("a page");

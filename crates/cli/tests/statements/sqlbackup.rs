@@ -191,7 +191,7 @@ fn a_copy_that_fails_waits_in_the_queue() {
     std::fs::remove_file(place.path("wall")).expect("the wall goes");
     let instance = place.text("instance");
     let copies = place.succeed(&["copies", "--instance", &instance, "--json"]);
-    assert_eq!(copies.results()[0][0]["attempts"], "1");
+    assert_eq!(copies.results()[0][0]["attempts"], 1);
     let made = place.succeed(&[
         "copies",
         "--run",

@@ -76,7 +76,7 @@ fn inspect_shows_the_map_and_the_pages_of_a_file_as_text_and_as_json() {
     assert_eq!(refused.code, Some(2), "{}", refused.err);
     let own = place.run(&["inspect", &place.text("app.db")]);
     assert_eq!(own.code, Some(1));
-    assert!(own.err.contains("not a SQL Server backup"), "{}", own.err);
+    assert!(own.err.contains("no backup of SQL Server"), "{}", own.err);
 }
 
 #[test]

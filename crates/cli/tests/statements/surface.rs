@@ -165,6 +165,62 @@ fn every_command_speaks_json() {
     assert_eq!(value("metrics"), Json::Null);
 }
 
+#[test]
+fn what_was_done_is_one_value_on_standard_output() {
+    let place = place();
+    std::fs::write(place.path("phrase"), "a long passphrase\n").expect("a file");
+    std::fs::write(place.path("other"), "another passphrase\n").expect("a file");
+    for file in ["phrase", "other"] {
+        let own = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(place.path(file), own).expect("its mode");
+    }
+    well(
+        &place,
+        &[
+            "backup",
+            "app",
+            "--to",
+            "e.bak",
+            "--passphrase-file",
+            "phrase",
+        ],
+    );
+    for (line, key, value) in [
+        ("import app.db --into copied", "database", "copied"),
+        ("export copied --to exported.db", "operation", "export"),
+        ("signing-key own.pem", "operation", "signing-key"),
+        (
+            "rekey e.bak --passphrase-file phrase --new-passphrase-file other",
+            "operation",
+            "rekey",
+        ),
+        (
+            "credential set s3://127.0.0.1:9/bucket --managed-identity",
+            "operation",
+            "set",
+        ),
+        (
+            "credential drop s3://127.0.0.1:9/bucket",
+            "operation",
+            "drop",
+        ),
+    ] {
+        let mut arguments = words(line);
+        arguments.push("--json");
+        let run = on(&place, &arguments);
+        assert_eq!(run.code, Some(0), "{line}: {}", run.err);
+        let object: Json = serde_json::from_str(&run.out).expect(line);
+        assert_eq!(object[key], value, "{line}: {object}");
+    }
+    let top = on(&place, &["top", "--once", "--json"]);
+    let top: Json = serde_json::from_str(&top.out).expect("one object");
+    for part in ["requests", "stages", "followers"] {
+        assert!(top[part].is_array(), "{part}: {top}");
+    }
+    let copies = on(&place, &["copies", "--json"]);
+    assert_eq!(copies.out.trim(), "[]");
+}
+
 #[track_caller]
 fn speaks_json(arguments: &[&str], run: &Run) {
     for (name, text) in [("out", &run.out), ("err", &run.err)] {

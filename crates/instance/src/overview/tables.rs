@@ -226,7 +226,10 @@ pub fn object_of(table: &Table, row: &Row) -> Json {
         let value = match cell {
             Cell::Text(text) if column.kind == ColumnKind::Moment => json!(json_time(text)),
             Cell::Text(text) => json!(text),
-            Cell::Number(number) => json!(number),
+            Cell::Number(number) => match column.kind {
+                ColumnKind::Number { decimals: 0, .. } => json!(number.round() as i64),
+                _ => json!(number),
+            },
             Cell::Missing => Json::Null,
         };
         (column.key.to_owned(), value)

@@ -44,7 +44,8 @@ pub(super) fn execute(
     let result = if procedure == "sqlbackup" {
         sqlbackup::execute(session, &execute.arguments, sink)
     } else {
-        call(session, &procedure, &execute.arguments, sink)
+        let spelt = &execute.procedure.object.text;
+        call(session, (&procedure, spelt), &execute.arguments, sink)
     };
     if let Some(variable) = &execute.return_code {
         let code = i64::from(result.is_err());
@@ -107,7 +108,7 @@ fn parameters_of(procedure: &str) -> Option<&'static [&'static str]> {
 
 fn call(
     session: &mut Session,
-    procedure: &str,
+    (procedure, spelt): (&str, &str),
     written: &[Spanned<Argument>],
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
@@ -116,7 +117,7 @@ fn call(
         "xp_fileexist" => return files::file_exists(session, written, sink),
         _ => {}
     }
-    let known = parameters_of(procedure).ok_or_else(|| unknown(procedure))?;
+    let known = parameters_of(procedure).ok_or_else(|| unknown(procedure, spelt))?;
     let arguments = Arguments::read(session, procedure, known, written)?;
     match procedure {
         "sp_attach_db" | "sp_attach_single_file_db" => databases::attach(session, &arguments, sink),
@@ -159,7 +160,7 @@ fn call(
             files::drives(session, sink);
             Ok(())
         }
-        other => Err(unknown(other)),
+        other => Err(unknown(other, spelt)),
     }
 }
 
@@ -173,11 +174,11 @@ fn callable() -> impl Iterator<Item = &'static str> {
     names.chain(STATEMENTS.iter().copied())
 }
 
-/// The message for an unknown procedure, or for one that only SQL Server has.
-fn unknown(procedure: &str) -> Failure {
+/// The message for an unknown procedure, or for one that only SQL Server has; `spelt` is as the user wrote it.
+fn unknown(procedure: &str, spelt: &str) -> Failure {
     match procedure {
         "sp_rename" | "sp_renamedb" => table::renaming_not_supported(procedure).into(),
-        _ => table::procedure_not_found(procedure)
+        _ => table::procedure_not_found(spelt)
             .with_advice(did_you_mean(procedure, callable()))
             .into(),
     }
