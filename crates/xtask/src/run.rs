@@ -11,9 +11,16 @@ pub(crate) fn step(name: &str, program: &str, arguments: &[&str]) -> Result<(), 
 
 /// Builds the documentation; warnings are errors.
 pub(crate) fn documentation() -> Result<(), String> {
-    let mut command = Command::new("cargo");
-    command.args(["doc", "--workspace", "--no-deps", "--quiet"]);
-    execute("documentation", command.env("RUSTDOCFLAGS", "-D warnings"))
+    // The program and the library of the extension have one name, and would replace each other's pages at the same time.
+    for what in [
+        ["--workspace", "--exclude=windlass-extension"],
+        ["--package", "windlass-extension"],
+    ] {
+        let mut command = Command::new("cargo");
+        command.args(["doc", "--no-deps", "--quiet"]).args(what);
+        execute("documentation", command.env("RUSTDOCFLAGS", "-D warnings"))?;
+    }
+    Ok(())
 }
 
 /// Runs a prepared command as a named step.
