@@ -273,6 +273,9 @@ impl World {
             | EngineError::FileFull { .. }
             | EngineError::VersionsFull { .. }
             | EngineError::Offline { .. } => Ok(()),
+            EngineError::OutcomeOpen { source } if matches!(*source, EngineError::Io { .. }) => {
+                Ok(())
+            }
             other => Err(text(&other)),
         }
     }

@@ -360,6 +360,7 @@ mod tests {
             devices: vec![DeviceName::Disk("x".to_owned())],
             overwrite: Overwrite::Initialize,
             is_differential: true,
+            missing_base: MissingBase::Refuses,
             compression: Some(CompressionChoice::Fixed(Compression::ZSTD_HIGH)),
             checksum: Some(false),
             is_as_is: true,

@@ -24,6 +24,7 @@ fn sample(row: &OptionRow) -> String {
         ) => " = 'x'",
         (OptionWord::StopAt, _) => " = '2026-11-24 10:15:00.120'",
         (_, ArgumentKind::Value | ArgumentKind::OptionalValue | ArgumentKind::Number) => " = 5",
+        (OptionWord::BaseRequired, _) => ", DIFFERENTIAL",
         (_, ArgumentKind::None | ArgumentKind::Compression) => "",
         (_, ArgumentKind::Encryption) => " (ALGORITHM = AES_256, SERVER CERTIFICATE = c)",
         (_, ArgumentKind::Credential) => " = 'c'",
