@@ -285,6 +285,14 @@ impl EngineError {
         }
     }
 
+    /// What happened, whether or not it leaves open if a transaction is committed.
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::OutcomeOpen { source } => source,
+            other => other,
+        }
+    }
+
     /// Whether the disk had no room.
     pub fn is_disk_full(&self) -> bool {
         match self {

@@ -267,16 +267,13 @@ impl World {
         self.outcome.refused += 1;
         self.outcome.disk_full += u64::from(error.is_disk_full());
         self.outcome.log_full += u64::from(matches!(error, EngineError::LogFull { .. }));
-        match error {
+        match error.cause() {
             EngineError::Io { .. }
             | EngineError::LogFull { .. }
             | EngineError::FileFull { .. }
             | EngineError::VersionsFull { .. }
             | EngineError::Offline { .. } => Ok(()),
-            EngineError::OutcomeOpen { source } if matches!(*source, EngineError::Io { .. }) => {
-                Ok(())
-            }
-            other => Err(text(&other)),
+            other => Err(text(other)),
         }
     }
 
