@@ -41,12 +41,11 @@ const FILES: [&str; 6] = [
 
 /// Writes the page; with `check`, fails if it is out of date, or if a text is missing.
 pub(crate) fn write(check: bool) -> Result<(), String> {
-    let packages = super::linked()?;
-    texts_of(&packages)?;
+    let (packages, all) = (super::linked()?, super::all_packages()?);
+    texts_of(&packages, &all)?;
     let mut page = HEAD.to_owned();
     let mut row = |line: std::fmt::Arguments<'_>| page.write_fmt(line);
     let print = |error: std::fmt::Error| error.to_string();
-    let all = super::all_packages()?;
     for library in LIBRARIES {
         let version = library.version(library.package(&all)?)?;
         let condition = match library.is_optional() {
@@ -84,7 +83,7 @@ pub(crate) fn texts(is_release: bool) -> Result<String, String> {
         "Windlass contains the following software of others. Each text is followed by what it applies to.\n",
     );
     let rule = "=".repeat(100);
-    let mut texts = texts_of(&super::linked()?)?;
+    let mut texts = texts_of(&super::linked()?, &super::all_packages()?)?;
     add_compilers(&mut texts, is_release)?;
     for (licence, users) in texts {
         let users = users.join(", ");
@@ -98,7 +97,11 @@ pub(crate) fn texts(is_release: bool) -> Result<String, String> {
     Ok(text)
 }
 
-fn texts_of(packages: &[Package]) -> Result<BTreeMap<String, Vec<String>>, String> {
+/// The licences of `packages` and of the libraries in C, whose packages are among `all`, with their users.
+fn texts_of(
+    packages: &[Package],
+    all: &[Package],
+) -> Result<BTreeMap<String, Vec<String>>, String> {
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for package in packages {
         let files = licence_files(package.folder())?;
@@ -108,21 +111,25 @@ fn texts_of(packages: &[Package]) -> Result<BTreeMap<String, Vec<String>>, Strin
         }
         add(&mut texts, files, &package.spec())?;
     }
-    let all = super::all_packages()?;
     for library in LIBRARIES {
         let Some(file) = library.text else { continue };
         let user = format!("{}, in {}", library.name, library.package);
-        let path = library.package(&all)?.folder().join(file);
+        let path = library.package(all)?.folder().join(file);
         add(&mut texts, vec![path], &user)?;
     }
     Ok(texts)
 }
 
-fn add_compilers(texts: &mut BTreeMap<String, Vec<String>>, with_zig: bool) -> Result<(), String> {
+fn add_compilers(
+    texts: &mut BTreeMap<String, Vec<String>>,
+    is_release: bool,
+) -> Result<(), String> {
     for file in standard_library_notices()? {
-        add(texts, vec![file], "Rust's standard library")?;
+        if is_release || file.exists() {
+            add(texts, vec![file], "Rust's standard library")?;
+        }
     }
-    if with_zig {
+    if is_release {
         let folder = zig()?;
         add(texts, vec![folder.join("LICENSE")], "Zig's compiler-rt")?;
         let unwinder = folder.join("lib/libunwind/LICENSE.TXT");
