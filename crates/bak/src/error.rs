@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use windlass_base::{Guid, Lsn};
+use windlass_base::{Guid, Lsn, beginning};
 
 use crate::container::RECORD_HEADER_BYTES;
 use crate::mtf::Tag;
@@ -11,7 +11,7 @@ use crate::mtf::Tag;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file does not start like either container.
-    #[error("this is no backup of SQL Server, which begins with TAPE or MSSQLBAK: {}", Beginning(.found))]
+    #[error("this is no backup of SQL Server, which begins with TAPE or MSSQLBAK: the file {}", beginning(.found))]
     NotABackup {
         /// The first bytes.
         found: Vec<u8>,
@@ -126,21 +126,6 @@ impl fmt::Display for Behind {
 }
 
 /// Formats bytes so that people can send them in.
-/// What a file begins with.
-struct Beginning<'a>(&'a [u8]);
-
-impl fmt::Display for Beginning<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown =
-            |byte: &u8| (byte.is_ascii_graphic() || *byte == b' ').then(|| char::from(*byte));
-        match self.0.iter().map(shown).collect::<Option<String>>() {
-            Some(text) if text.is_empty() => f.write_str("the file is empty"),
-            Some(text) => write!(f, "the file begins with '{text}'"),
-            None => write!(f, "the file begins with the bytes {}", Hex(self.0)),
-        }
-    }
-}
-
 struct Hex<'a>(&'a [u8]);
 
 impl fmt::Display for Hex<'_> {

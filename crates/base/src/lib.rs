@@ -48,4 +48,4 @@ pub use moment::{
     local_of_unix_ms, time_of_text, time_text, unix_ms_of_local,
 };
 pub use page::{EXTENT_BYTES, ExtentNumber, FileId, FilePage, PAGE_BYTES, PageNumber};
-pub use visible::visible;
+pub use visible::{beginning, visible};

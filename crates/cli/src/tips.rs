@@ -348,15 +348,17 @@ mod tests {
         }
     }
 
+    /// What is said of a command line that is wrong.
+    fn said(words: &[&str]) -> String {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let parsed = args::command().try_get_matches_from(&words);
+        let mut error = parsed.expect_err("it is wrong");
+        improve(&mut error, &words);
+        error.render().to_string()
+    }
+
     #[test]
     fn a_wrong_number_or_address_is_told_in_plain_words() {
-        let said = |words: &[&str]| {
-            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-            let parsed = args::command().try_get_matches_from(&words);
-            let mut error = parsed.expect_err("a wrong value");
-            improve(&mut error, &words);
-            error.render().to_string()
-        };
         let expire = |last: &str| said(&["windlass", "expire", "folder", "--last", last]);
         let expected = "error: invalid value 'x' for '--last <N>': it is not a whole number\n\nFor more information, try '--help'.\n";
         assert_eq!(expire("x"), expected);
@@ -381,13 +383,6 @@ mod tests {
 
     #[test]
     fn the_tip_is_that_of_the_command() {
-        let said = |words: &[&str]| {
-            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-            let parsed = args::command().try_get_matches_from(&words);
-            let mut error = parsed.expect_err("an unknown option");
-            improve(&mut error, &words);
-            error.render().to_string()
-        };
         let of_restore = said(&["windlass", "restore", "--from", "x.bak", "--to", "y"]);
         assert!(
             of_restore.contains("without an option, all stripes"),

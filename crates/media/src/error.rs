@@ -178,12 +178,5 @@ fn beginning(found: &[u8]) -> String {
     if found == b"SQLi" {
         return "it begins as SQLite databases do".to_owned();
     }
-    let shown = |byte: &u8| byte.is_ascii_graphic().then(|| char::from(*byte));
-    match found.iter().map(shown).collect::<Option<String>>() {
-        Some(text) => format!("it begins with '{text}'"),
-        None => {
-            let bytes: Vec<_> = found.iter().map(|byte| format!("{byte:02X}")).collect();
-            format!("it begins with the bytes {}", bytes.join(" "))
-        }
-    }
+    format!("it {}", windlass_base::beginning(found))
 }

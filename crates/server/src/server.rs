@@ -65,11 +65,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Whether an instance has no server yet. For callers that do much before [`Server::start`], which asks again.
+    /// Checks that an instance has no server yet. For callers that do much before [`Server::start`], which asks again.
     ///
     /// # Errors
     /// [`Error::Running`].
-    pub fn is_absent(folder: &Path) -> Result<(), Error> {
+    pub fn check_absent(folder: &Path) -> Result<(), Error> {
         let path = folder.join(socket::OF_INSTANCE);
         match socket::connect(&path) {
             Ok(Some(_)) => Err(Error::Running { path }),

@@ -10,6 +10,8 @@ use windlass_tune::CachePolicy;
 use windlass_tune::advice::Goal;
 use windlass_tune::experiment::POOL_PAGES;
 
+use super::number::{block_bytes, file_transfer_bytes};
+
 const BENCH_NOTES: &str = "\
 Each experiment repeats the measurements of an article on your database. The database is only read,
 and all files written are removed. docs/tuning.md explains every column.";
@@ -41,11 +43,11 @@ pub(crate) enum BenchCommand {
         files: Vec<u16>,
         /// BLOCKSIZE: powers of two from 512 to 64K
         #[arg(long, value_name = "BYTES,BYTES", value_delimiter = ',', default_value = "4K,64K",
-              value_parser = parse_block)]
+              value_parser = block_bytes::<u32>)]
         block_size: Vec<u32>,
         /// MAXTRANSFERSIZE: multiples of 64K up to 4M
         #[arg(long, value_name = "BYTES,BYTES", value_delimiter = ',', default_value = "256K,1M,4M",
-              value_parser = parse_transfer)]
+              value_parser = file_transfer_bytes)]
         max_transfer_size: Vec<u32>,
         /// Compression of the backups
         #[arg(long, value_name = "ALGORITHM", default_value = "none")]
@@ -205,21 +207,6 @@ fn parse_database_size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("'{text}' is not a size from 1M to 64G"))
 }
 
-fn parse_block(text: &str) -> Result<u32, String> {
-    let bytes = parse_bytes(text).and_then(|bytes| u32::try_from(bytes).ok());
-    bytes
-        .filter(|bytes| bytes.is_power_of_two() && (512..=64 << 10).contains(bytes))
-        .ok_or_else(|| format!("'{text}' is not a power of two from 512 to 64K"))
-}
-
-fn parse_transfer(text: &str) -> Result<u32, String> {
-    const UNIT: u32 = 64 << 10;
-    let bytes = parse_bytes(text).and_then(|bytes| u32::try_from(bytes).ok());
-    bytes
-        .filter(|bytes| bytes.is_multiple_of(UNIT) && (UNIT..=4 << 20).contains(bytes))
-        .ok_or_else(|| format!("'{text}' is not a multiple of 64K from 64K to 4M"))
-}
-
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds: Option<f64> = text.trim_end_matches('s').parse().ok();
     seconds
@@ -234,10 +221,10 @@ mod tests {
 
     #[test]
     fn sizes_and_times_out_of_range_are_refused() {
-        assert_eq!(parse_block("4K"), Ok(4096));
-        assert!(parse_block("3000").is_err() && parse_block("128K").is_err());
-        assert_eq!(parse_transfer("4M"), Ok(4 << 20));
-        assert!(parse_transfer("65537").is_err() && parse_transfer("8M").is_err());
+        assert_eq!(block_bytes("4K"), Ok(4096_u32));
+        assert!(block_bytes::<u32>("3000").is_err() && block_bytes::<u32>("128K").is_err());
+        assert_eq!(file_transfer_bytes("4M"), Ok(4 << 20));
+        assert!(file_transfer_bytes("65537").is_err() && file_transfer_bytes("8M").is_err());
         assert_eq!(parse_seconds("0.5s"), Ok(Duration::from_millis(500)));
         assert!(parse_seconds("-1").is_err() && parse_seconds("NaN").is_err());
     }

@@ -26,21 +26,31 @@ pub(crate) fn number<T: TryFrom<u32>>(
 }
 
 /// Parses the size of a block of media.
-pub(crate) fn block_bytes(text: &str) -> Result<i64, String> {
-    let is_block = |bytes: &i64| BLOCK_BYTES.find(*bytes).is_some_and(u32::is_power_of_two);
-    size(text)?
-        .filter(is_block)
+pub(crate) fn block_bytes<T: From<u32>>(text: &str) -> Result<T, String> {
+    let block = size(text)?.and_then(|bytes| BLOCK_BYTES.find(bytes));
+    block
+        .filter(|bytes| bytes.is_power_of_two())
+        .map(T::from)
         .ok_or_else(|| "it is not a power of two from 512 to 64K".to_owned())
+}
+
+/// Parses the size of a transfer to a file.
+pub(crate) fn file_transfer_bytes(text: &str) -> Result<u32, String> {
+    size(text)?
+        .and_then(transfer)
+        .ok_or_else(|| "it is not a multiple of 64K from 64K to 4M".to_owned())
+}
+
+fn transfer(bytes: i64) -> Option<u32> {
+    TRANSFER_BYTES
+        .find(bytes)
+        .filter(|bytes| bytes.is_multiple_of(TRANSFER_UNIT))
 }
 
 /// Parses the size of a transfer, or of a part of an object: what the backup is written to decides which.
 pub(crate) fn transfer_bytes(text: &str) -> Result<i64, String> {
-    let is_transfer = |bytes: i64| {
-        let found = TRANSFER_BYTES.find(bytes);
-        found.is_some_and(|bytes| bytes.is_multiple_of(TRANSFER_UNIT))
-    };
     size(text)?
-        .filter(|bytes| is_transfer(*bytes) || PART_BYTES.find(*bytes).is_some())
+        .filter(|bytes| transfer(*bytes).or(PART_BYTES.find(*bytes)).is_some())
         .ok_or_else(|| {
             format!(
                 "it is neither a multiple of 64K up to {} nor, for URLs, from {} to {}",
@@ -73,11 +83,11 @@ mod tests {
             let refused = position(text).unwrap_err();
             assert_eq!(refused, "it is not a whole number from 1 to 65535");
         }
-        assert_eq!(block_bytes("4K"), Ok(4096));
+        assert_eq!(block_bytes("4K"), Ok(4096_i64));
         assert_eq!(transfer_bytes("1M"), Ok(1 << 20));
         assert_eq!(transfer_bytes("20M"), Ok(20 << 20));
         for text in ["0", "100", "4097", "128K"] {
-            assert!(block_bytes(text).unwrap_err().contains("512 to 64K"));
+            assert!(block_bytes::<i64>(text).unwrap_err().contains("512 to 64K"));
         }
         for text in ["0", "1", "65537", "21M"] {
             let refused = transfer_bytes(text).unwrap_err();

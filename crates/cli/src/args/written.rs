@@ -31,7 +31,7 @@ pub(crate) struct WrittenArguments {
     #[arg(long)]
     pub(crate) media_description: Option<String>,
     /// Block size of the media: a power of two from 512 to 64K
-    #[arg(long, value_name = "BYTES", value_parser = block_bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = block_bytes::<i64>)]
     pub(crate) block_size: Option<i64>,
     /// Date before which the set may not be overwritten
     #[arg(long, value_name = "DATE")]

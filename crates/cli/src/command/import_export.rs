@@ -1,13 +1,13 @@
 //! `windlass import` and `windlass export`: SQLite files to and from the page engine.
 
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_instance::{Failure, ImportRequest};
 
 use super::{Outcome, ended, existing_session, session};
 use crate::args::{Common, ExportArguments, ImportArguments};
-use crate::output::{Console, Layout, result_json};
+use crate::output::{Console, Layout};
 
 /// Imports a SQLite file into the page engine.
 pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
@@ -26,16 +26,13 @@ pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
         .map(|report| table::imported(arguments.file.display(), &arguments.into, report.bytes));
     let outcome = announce(reported.map_err(Clone::clone), &mut console);
     if let Ok(report) = &imported {
-        told(
-            common,
-            &json!({
+        console.done(&json!({
                 "operation": "import",
                 "file": arguments.file.display().to_string(),
                 "database": arguments.into,
                 "bytes": report.bytes,
                 "page_checksums": report.page_checksums,
-            }),
-        );
+        }));
     }
     if imported.is_ok_and(|report| !report.page_checksums) {
         console.message(table::imported_without_checksums());
@@ -51,26 +48,16 @@ pub(crate) fn export(arguments: &ExportArguments, common: &Common) -> Outcome {
     };
     let exported = session.export(&arguments.database, &arguments.to);
     if let Ok(bytes) = &exported {
-        told(
-            common,
-            &json!({
+        console.done(&json!({
                 "operation": "export",
                 "database": arguments.database,
                 "file": arguments.to.display().to_string(),
                 "bytes": bytes,
-            }),
-        );
+        }));
     }
     let reported =
         exported.map(|bytes| table::exported(&arguments.database, arguments.to.display(), bytes));
     announce(reported, &mut console)
-}
-
-/// The result for programs.
-fn told(common: &Common, result: &Json) {
-    if common.json {
-        result_json(&result.to_string());
-    }
 }
 
 fn announce(result: Result<Message, Failure>, console: &mut Console) -> Outcome {

@@ -10,7 +10,7 @@ use windlass_pipeline::{ReadKeys, RekeyRequest};
 
 use super::{Outcome, disks, existing_session, keys, misused, refused, reported};
 use crate::args::{Common, RekeyArguments};
-use crate::output::{Console, Layout, result_json};
+use crate::output::{Console, Layout};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &RekeyArguments, common: &Common) -> Outcome {
@@ -50,17 +50,15 @@ pub(crate) fn run(arguments: &RekeyArguments, common: &Common) -> Outcome {
     };
     match windlass_pipeline::rekey(&devices, &request) {
         Ok(rekeyed) => {
-            if common.json {
-                let sets = rekeyed.iter().map(|set| {
-                    json!({
-                        "position": set.position,
-                        "on_media": set.on_media.to_string(),
-                        "beside": set.beside.to_string(),
-                    })
-                });
-                let sets: Vec<_> = sets.collect();
-                result_json(&json!({ "operation": "rekey", "sets": sets }).to_string());
-            }
+            let sets = rekeyed.iter().map(|set| {
+                json!({
+                    "position": set.position,
+                    "on_media": set.on_media.to_string(),
+                    "beside": set.beside.to_string(),
+                })
+            });
+            let sets: Vec<_> = sets.collect();
+            console.done(&json!({ "operation": "rekey", "sets": sets }));
             for set in rekeyed {
                 console.message(table::set_rekeyed(set.position, set.on_media, set.beside));
             }

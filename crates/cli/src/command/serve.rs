@@ -50,7 +50,7 @@ pub(crate) fn run(
     let Some(folder) = &common.instance else {
         return misused("serve needs --instance DIR: the folder of the instance to serve");
     };
-    if let Err(error) = Server::is_absent(folder) {
+    if let Err(error) = Server::check_absent(folder) {
         return failed(&error);
     }
     let mut console = Console::new(common.json, Layout::Table);

@@ -11,7 +11,7 @@ use windlass_crypt::SigningKey;
 
 use super::{Outcome, refused};
 use crate::args::{Common, SigningKeyArguments};
-use crate::output::{Console, Layout, result_json};
+use crate::output::{Console, Layout};
 
 /// Runs the command: writes both files, or none.
 pub(crate) fn run(arguments: &SigningKeyArguments, common: &Common) -> Outcome {
@@ -21,15 +21,12 @@ pub(crate) fn run(arguments: &SigningKeyArguments, common: &Common) -> Outcome {
     public.push(".pub");
     match make(private, Path::new(&public)) {
         Ok(fingerprint) => {
-            if common.json {
-                let made = json!({
-                    "operation": "signing-key",
-                    "private": private.display().to_string(),
-                    "public": Path::new(&public).display().to_string(),
-                    "fingerprint": fingerprint,
-                });
-                result_json(&made.to_string());
-            }
+            console.done(&json!({
+                "operation": "signing-key",
+                "private": private.display().to_string(),
+                "public": Path::new(&public).display().to_string(),
+                "fingerprint": fingerprint,
+            }));
             console.message(table::signing_key_made(
                 private.display(),
                 Path::new(&public).display(),

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 use super::texts;
 use crate::args::Common;
 use crate::command::{Outcome, ended, existing_session, misused, reported, session};
-use crate::output::{Console, Layout, message_line, result_json};
+use crate::output::{Console, Layout, message_line};
 
 /// The longest file with a key.
 const KEY_BYTES_MAX: u64 = 4096;
@@ -108,7 +108,7 @@ pub(super) fn run(arguments: &CredentialArguments, common: &Common) -> Outcome {
                 is_change: known.iter().any(|known| known.eq_ignore_ascii_case(name)),
             };
             let kept = session.set_credential(&options);
-            told(common, "set", name, kept, &mut console)
+            told(("set", "kept"), name, kept, &mut console)
         }
         CredentialCommand::List => {
             let Some(names) = reported(session.credentials(), &mut console) else {
@@ -120,28 +120,21 @@ pub(super) fn run(arguments: &CredentialArguments, common: &Common) -> Outcome {
         }
         CredentialCommand::Drop { name } => {
             let dropped = session.drop_credential(name);
-            told(common, "drop", name, dropped, &mut console)
+            told(("drop", "removed"), name, dropped, &mut console)
         }
     }
 }
 
-/// Says what was done.
+/// Says what was done with a credential: for programs the operation, for people that it is so.
 fn told(
-    common: &Common,
-    operation: &str,
+    (operation, said): (&str, &str),
     name: &str,
     result: Result<(), Failure>,
     console: &mut Console,
 ) -> Outcome {
     if result.is_ok() {
-        let said = match operation {
-            "set" => "is kept",
-            _ => "is removed",
-        };
-        match common.json {
-            true => result_json(&json!({ "operation": operation, "credential": name }).to_string()),
-            false => message_line(&format!("The credential '{name}' {said}.")),
-        }
+        console.done(&json!({ "operation": operation, "credential": name }));
+        message_line(&format!("The credential '{name}' is {said}."));
     }
     ended(result, console)
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use windlass_base::Message;
 use windlass_base::similar::did_you_mean;
 use windlass_instance::{Column, Completed, Event, Progress, Sink, Value};
@@ -139,6 +139,13 @@ impl Console {
         match self.is_json {
             true => result_json(&json!({ "tsql": text }).to_string()),
             false => result_line(&text),
+        }
+    }
+
+    /// Prints what was done, as one object for programs; people are told by messages.
+    pub(crate) fn done(&self, result: &Json) {
+        if self.is_json {
+            result_json(&result.to_string());
         }
     }
 
