@@ -57,6 +57,18 @@ fn python() -> Option<&'static str> {
     found
 }
 
+/// The beginning of a program in Python that has the extension.
+fn loaded() -> String {
+    let library = library().display().to_string();
+    format!(
+        "import sqlite3
+loader = sqlite3.connect(':memory:')
+loader.enable_load_extension(True)
+loader.load_extension({library:?})
+"
+    )
+}
+
 #[test]
 fn the_sqlite3_shell_works_on_an_engine_database() {
     if !has_shell() {
@@ -100,11 +112,8 @@ fn python_works_on_an_engine_database_with_threads() {
     let folder = tempfile::tempdir().unwrap();
     let program = format!(
         "
-import sqlite3, threading
-loader = sqlite3.connect(':memory:')
-loader.enable_load_extension(True)
-loader.load_extension({library:?})
-loader.close()
+import threading
+{loaded}loader.close()
 uri = 'file:{path}?vfs=windlass'
 db = sqlite3.connect(uri, uri=True)
 db.execute('CREATE TABLE t(x INTEGER PRIMARY KEY, y)')
@@ -137,7 +146,7 @@ print(wrong, db.execute('SELECT sum(y) FROM t').fetchall(), db.execute('PRAGMA i
 db.close()
 print(sqlite3.connect('{path}').execute('SELECT sum(y) FROM t').fetchall())
 ",
-        library = library().display().to_string(),
+        loaded = loaded(),
         path = folder.path().join("p.db").display(),
     );
     let output = answer(Command::new(python).arg("-"), &program);
@@ -187,17 +196,20 @@ fn a_child_of_fork_neither_changes_nor_hangs_nor_takes_what_its_parent_has_open(
     let folder = tempfile::tempdir().unwrap();
     let program = format!(
         "
-import os, signal, sqlite3, sys
-loader = sqlite3.connect(':memory:')
-loader.enable_load_extension(True)
-loader.load_extension({library:?})
-def opened(name):
+import os, signal, sys
+{loaded}def opened(name):
     return sqlite3.connect(f'file:{path}/{{name}}?vfs=windlass', uri=True, isolation_level=None)
 def refusal(act):
     try:
         act()
     except sqlite3.OperationalError:
         return loader.execute('SELECT windlass_error()').fetchone()[0]
+# Before its parent has opened one, a child may.
+early = os.fork()
+if early == 0:
+    opened('early.db').execute('CREATE TABLE t(x)')
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(early, 0)[1]))
 db = opened('x.db')
 db.execute('CREATE TABLE t(x)')
 db.execute('BEGIN')
@@ -229,12 +241,12 @@ db.close()
 print(refusal(lambda: opened('no/x.db')) is not None)
 print(loader.execute('SELECT windlass_error()').fetchone()[0])
 ",
-        library = library(),
+        loaded = loaded(),
         path = folder.path().display(),
     );
     assert_eq!(
         answer(Command::new(python).arg("-c").arg(program), ""),
-        "7\n1 True\nTrue\nNone\n"
+        "7\n7\n1 True\nTrue\nNone\n"
     );
 }
 

@@ -2,24 +2,29 @@
 
 use crate::support::{Place, succeed};
 
-/// Ends with this code and says this.
-fn ends(place: &Place, words: &[&str], code: i32, said: &str) {
-    let run = place.run(words);
+/// The command line ends with this code and says this.
+fn ends(place: &Place, line: &str, code: i32, said: &str) {
+    let run = place.run(&line.split(' ').collect::<Vec<_>>());
     let told = format!("{}{}", run.out, run.err);
-    assert_eq!(run.code, Some(code), "{words:?}: {told}");
-    assert!(told.contains(said), "{words:?}: {told}");
+    assert_eq!(run.code, Some(code), "{line}: {told}");
+    assert!(told.contains(said), "{line}: {told}");
 }
 
 #[test]
 fn a_restore_that_nobody_began_is_not_ended() {
     let place = Place::new();
     let before = place.files("");
-    let no_recovery = ["restore", "--no-recovery", "--to", "none.db"];
-    ends(&place, &no_recovery, 2, "no backup is named");
-    let recovery = ["restore", "--to", "none.db"];
-    ends(&place, &recovery, 1, "No backup was named");
-    let unregistered = ["restore", "a.bak", "--to", "b.db", "--database", "b"];
-    ends(&place, &unregistered, 2, "--instance");
+    for (line, code, said) in [
+        (
+            "restore --no-recovery --to none.db",
+            2,
+            "no backup is named",
+        ),
+        ("restore --to none.db", 1, "No backup was named"),
+        ("restore a.bak --to b.db --database b", 2, "--instance"),
+    ] {
+        ends(&place, line, code, said);
+    }
     assert_eq!(place.files(""), before);
 }
 
@@ -28,28 +33,18 @@ fn a_name_that_cannot_be_a_file_is_refused_before_anything_is_written() {
     let place = Place::new();
     place.succeed(&["backup", "app.db", "--to", "a.bak"]);
     let before = place.files("");
-    ends(&place, &["backup", "app.db", "--to", "t.bak/"], 1, "50020");
-    ends(
-        &place,
-        &["restore", "a.bak", "--to", "new/"],
-        2,
-        "no folder",
-    );
-    let copy = [
-        "backup",
-        "app.db",
-        "--to",
-        "b.bak",
-        "--temp-copy-dir",
-        "nosuch",
-    ];
-    ends(&place, &copy, 2, "no folder");
-    ends(
-        &place,
-        &["repack", "a.bak", "--to", "b.bak"],
-        1,
-        "Msg 50327",
-    );
+    for (line, code, said) in [
+        ("backup app.db --to t.bak/", 1, "50020"),
+        ("restore a.bak --to new/", 2, "no folder"),
+        (
+            "backup app.db --to b.bak --temp-copy-dir nosuch",
+            2,
+            "no folder",
+        ),
+        ("repack a.bak --to b.bak", 1, "Msg 50327"),
+    ] {
+        ends(&place, line, code, said);
+    }
     assert_eq!(place.files(""), before);
 }
 
@@ -57,27 +52,26 @@ fn a_name_that_cannot_be_a_file_is_refused_before_anything_is_written() {
 fn a_look_makes_no_instance_and_one_that_knows_nothing_is_not_well() {
     let place = Place::new();
     place.succeed(&["backup", "app.db", "--to", "a.bak"]);
-    for words in [
-        &["header", "a.bak"][..],
-        &["verify", "a.bak"],
-        &["copies"],
-        &["export", "app", "--to", "out.db"],
-        &["tune", "app.db"],
+    for line in [
+        "header a.bak",
+        "verify a.bak",
+        "copies",
+        "export app --to out.db",
+        "tune app.db",
     ] {
-        let words = [words, &["--instance", "nosuch"]].concat();
-        ends(&place, &words, 1, "Msg 50104");
+        ends(&place, &format!("{line} --instance nosuch"), 1, "Msg 50104");
     }
+    ends(&place, "doctor --instance nosuch", 1, "there is none");
     assert!(!place.path("nosuch").exists());
     let made = place.succeed(&["sql", "--instance", "empty", "-Q", "SELECT 1"]);
     assert!(made.err.contains("a new one is made"), "{}", made.err);
-    for (words, code, said) in [
-        (&["drill", "--scratch", "temp"][..], 1, "Nothing was proved"),
-        (&["report"], 1, "is it the right one?"),
-        (&["history", "--rpo", "24h"], 1, "is it the right one?"),
-        (&["history", "app"], 2, "knows no database 'app'"),
+    for (line, code, said) in [
+        ("drill --scratch temp", 1, "Nothing was proved"),
+        ("report", 1, "is it the right one?"),
+        ("history --rpo 24h", 1, "is it the right one?"),
+        ("history app", 2, "knows no database 'app'"),
     ] {
-        let words = [words, &["--instance", "empty"]].concat();
-        ends(&place, &words, code, said);
+        ends(&place, &format!("{line} --instance empty"), code, said);
     }
 }
 
@@ -85,11 +79,11 @@ fn a_look_makes_no_instance_and_one_that_knows_nothing_is_not_well() {
 fn of_many_backups_those_that_are_made_are_told_and_a_pattern_for_none_is_an_error() {
     let place = Place::new();
     std::fs::create_dir(place.path("bak")).expect("a folder");
-    let all = ["backup", "--all", ".", "--to", "bak", "--only", "app"];
-    let told = place.succeed(&[&all[..], &["--tsql"]].concat());
+    let all = "backup --all . --to bak --only app";
+    let told = place.succeed(&format!("{all} --tsql").split(' ').collect::<Vec<_>>());
     assert!(told.err.contains("Databases backed up: 1"), "{}", told.err);
-    let words = [&all[..], &["--only", "ordesr"]].concat();
-    ends(&place, &words, 1, "--only 'ordesr' names no database");
+    let line = format!("{all} --only ordesr");
+    ends(&place, &line, 1, "--only 'ordesr' names no database");
     place.succeed(&["verify", "bak/app.bak", "--set", "2"]);
 }
 
@@ -148,36 +142,25 @@ fn a_database_that_is_being_restored_is_no_alarm() {
 fn what_an_option_would_not_do_is_refused() {
     let place = Place::new();
     let before = place.files("");
-    let no_write = ["backup", "app.db", "--no-write", "--to", "x.bak"];
-    ends(&place, &no_write, 2, "cannot be used with");
-    let none = [
-        "backup",
-        "app.db",
-        "--no-compress-write",
-        "--compress",
-        "none",
-    ];
-    ends(&place, &none, 2, "cannot be used with");
-    let days = ["report", "--days", "0", "--instance", "instance"];
-    ends(&place, &days, 2, "invalid value '0'");
-    let no_file = [
-        "restore",
-        "x.bak",
-        "--database",
-        "x",
-        "--read-only",
-        "--instance",
-        "instance",
-    ];
-    ends(&place, &no_file, 2, "--to <FILE>");
-    let credential = [
-        "credential",
-        "set",
-        "shop",
-        "--managed-identity",
-        "--instance",
-        "instance",
-    ];
-    ends(&place, &credential, 2, "'shop' is no place in a store");
+    for (line, said) in [
+        ("backup app.db --no-write --to x.bak", "cannot be used with"),
+        (
+            "backup app.db --no-compress-write --compress none",
+            "cannot be used with",
+        ),
+        ("report --days 0 --instance instance", "invalid value '0'"),
+        (
+            "restore x.bak --database x --read-only --instance instance",
+            "--to <FILE>",
+        ),
+        ("restore x.bak --to x.db --follow nosuch", "no such folder"),
+        ("top --every 0 --instance instance", "invalid value '0'"),
+        (
+            "credential set shop --managed-identity --instance instance",
+            "'shop' is no place in a store",
+        ),
+    ] {
+        ends(&place, line, 2, said);
+    }
     assert_eq!(place.files(""), before);
 }

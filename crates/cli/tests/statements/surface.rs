@@ -123,9 +123,7 @@ fn no_command_dies_of_a_closed_pipe() {
 fn every_command_speaks_json() {
     let place = place();
     for line in COMMANDS {
-        let mut arguments = words(line);
-        arguments.push("--json");
-        speaks_json(&arguments, &on(&place, &arguments));
+        speaks_json(line, &in_json(&place, line));
     }
     for wrong in [
         "nosuch",
@@ -133,9 +131,7 @@ fn every_command_speaks_json() {
         "backup app --compress x",
         "sql --drive d=/nosuch",
     ] {
-        let mut arguments = words(wrong);
-        arguments.push("--json");
-        let run = on(&place, &arguments);
+        let run = in_json(&place, wrong);
         assert_eq!(run.code, Some(2), "{wrong}");
         assert_eq!(run.messages()[0]["severity"], 16, "{wrong}: {}", run.err);
         assert_eq!(run.messages()[0]["number"], 50336, "{wrong}: {}", run.err);
@@ -205,24 +201,26 @@ fn what_was_done_is_one_value_on_standard_output() {
             "drop",
         ),
     ] {
-        let mut arguments = words(line);
-        arguments.push("--json");
-        let run = on(&place, &arguments);
+        let run = in_json(&place, line);
         assert_eq!(run.code, Some(0), "{line}: {}", run.err);
         let object: Json = serde_json::from_str(&run.out).expect(line);
         assert_eq!(object[key], value, "{line}: {object}");
     }
-    let top = on(&place, &["top", "--once", "--json"]);
+    let top = in_json(&place, "top --once");
     let top: Json = serde_json::from_str(&top.out).expect("one object");
     for part in ["requests", "stages", "followers"] {
         assert!(top[part].is_array(), "{part}: {top}");
     }
-    let copies = on(&place, &["copies", "--json"]);
+    let copies = in_json(&place, "copies");
     assert_eq!(copies.out.trim(), "[]");
 }
 
+fn in_json(place: &Place, line: &str) -> Run {
+    on(place, &words(&format!("{line} --json")))
+}
+
 #[track_caller]
-fn speaks_json(arguments: &[&str], run: &Run) {
+fn speaks_json(arguments: &str, run: &Run) {
     for (name, text) in [("out", &run.out), ("err", &run.err)] {
         let parsed: Result<Vec<Json>, _> = serde_json::Deserializer::from_str(text)
             .into_iter()
