@@ -25,6 +25,14 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// A number of things: `1 file`, `2 files`. `one` is the word for one of them, whose plural ends with s.
+pub fn counted(count: impl TryInto<u64>, one: &str) -> String {
+    match count.try_into().unwrap_or(u64::MAX) {
+        1 => format!("1 {one}"),
+        count => format!("{count} {one}s"),
+    }
+}
+
 /// Megabytes (2^20) per second; zero when no time has passed.
 pub fn megabytes_per_second(bytes: u64, elapsed: Duration) -> f64 {
     let seconds = elapsed.as_secs_f64();
@@ -67,5 +75,7 @@ mod tests {
         assert_eq!(parse_bytes("x"), None);
         assert_eq!(Bytes(1_572_864).to_string(), "1.5 MB");
         assert_eq!(Bytes(512).to_string(), "512 B");
+        assert_eq!(counted(1_u32, "file"), "1 file");
+        assert_eq!(counted(0_usize, "file"), "0 files");
     }
 }

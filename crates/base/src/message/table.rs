@@ -67,6 +67,22 @@ macro_rules! messages {
     };
 }
 
+/// What SQL Server advises in 3142 where a file is in the way that the statement names.
+pub const WITH_REPLACE: &str = "Reissue the RESTORE statement using WITH REPLACE to overwrite pre-existing \
+                                files, or WITH MOVE to identify an alternate location.";
+
+/// The same for a file that may be anybody's: REPLACE alone does not overwrite it.
+pub const WITH_MOVE: &str = "It is not known as a file of the database that is restored. Use WITH MOVE to identify an \
+                             alternate location; to overwrite it, name it WITH MOVE, and use WITH REPLACE.";
+
+/// What SQL Server does not say in 33111 of a missing certificate.
+pub const CERTIFICATE_ADVICE: &str = "Create it from its backup (CREATE CERTIFICATE ... FROM FILE). \
+                                      To check what can be checked without it: RESTORE VERIFYONLY ... WITH WITHOUTKEY.";
+
+/// What SQL Server does not say in 3258 of a stripe of another backup.
+pub const OTHER_MEDIA_SET: &str = "It is of another backup than the devices named before it. Name all stripes of one \
+                                   backup, and no others; RESTORE LABELONLY shows the media set of each.";
+
 /// Texts that share a number.
 macro_rules! texts {
     ($all:ident, $number:literal, $severity:literal;
@@ -403,24 +419,24 @@ messages! {
     50023, 16, engine_refused(error), "The page engine: {error}.";
     50024, 17, file_full(database, file, reason), "File '{file}' of database '{database}' is full: {reason}.";
     50025, 16, defect(what, hint), "A defect in Windlass stopped the {what}. {hint}";
-    50028, 16, restored_no_database(file, defect), "The content of the backup is not restored to '{file}': {defect}. If this is intended, restore it with AS_IS (--as-is).";
-    50029, 16, less_protected(base, found), "The backup restored so far is {base}, but this backup set is {found}: anyone who has seen the headers of the other could have made it. Nothing was changed. If it was signed, ask for the signature with SIGNED_BY (--signed-by). If you trust its source, restore it with ALLOW_UNENCRYPTED (--allow-unencrypted).";
+    50028, 16, restored_no_database(file, defect), "The content of the backup is not restored to '{file}': {defect}. If this is intended, restore it with AS_IS.";
+    50029, 16, less_protected(base, found), "The backup restored so far is {base}, but this backup set is {found}: anyone who has seen the headers of the other could have made it. Nothing was changed. If it was signed, ask for the signature with SIGNED_BY. If you trust its source, restore it with ALLOW_UNENCRYPTED.";
     50030, 16, encryption_failed(error), "Encryption: {error}.";
     50039, 16, half_named(files), "A backup was interrupted while its files got their names: {files}. Choose one backup: restore from its files as they are, or give only its files that end with .windlass-new their names (mv NAME.windlass-new NAME). Then delete the other .windlass-new files.";
-    50040, 16, newest_copy_needed(what, family), "{what}. Nothing was changed. Name the newest copy of media family {family}. If there is none, back up to new files, or overwrite all families with INIT or FORMAT (--init, --format), which discards the backup sets on them.";
-    50041, 16, passphrase_needed(device), "The backup set on '{device}' is encrypted with a passphrase, and no matching passphrase was given. Name the file that it is in: --passphrase-file FILE on the command line, PASSWORDFILE = [FILE] in a command of SQL Backup (EXEC sqlbackup); RESTORE in T-SQL has no option for it. To check what can be checked without it: RESTORE VERIFYONLY ... WITH WITHOUTKEY (windlass verify --without-key).";
+    50040, 16, newest_copy_needed(what, family), "{what}. Nothing was changed. Name the newest copy of media family {family}. If there is none, back up to new files, or overwrite all families with INIT or FORMAT, which discards the backup sets on them.";
+    50041, 16, passphrase_needed(device), "The backup set on '{device}' is encrypted with a passphrase, and no matching passphrase was given. In a command of SQL Backup (EXEC sqlbackup): PASSWORDFILE = [FILE]; RESTORE in T-SQL has no option for it, windlass restore has --passphrase-file FILE. To check what can be checked without it: RESTORE VERIFYONLY ... WITH WITHOUTKEY.";
     50042, 10, set_not_authenticated(position), "The checksums, structure and counts of the backup set on file {position} are correct. It is encrypted and was read without a key: it was not authenticated, and it is not known whether a key opens it.";
     50043, 16, not_signed(reason), "The required signature is missing: {reason}.";
     50044, 16, signing_failed(error), "Signatures: {error}.";
     50045, 10, signed_as_asked(position, fingerprint), "The backup set on file {position} and everything in it is signed with the key {fingerprint}, as required.";
-    50046, 10, signature_right(position, fingerprint), "The backup set on file {position} and everything in it is signed with the key {fingerprint}. The set cannot prove whose key this is: name the keys you trust with --signed-by (SIGNED_BY).";
+    50046, 10, signature_right(position, fingerprint), "The backup set on file {position} and everything in it is signed with the key {fingerprint}. The set cannot prove whose key this is: name the keys you trust with SIGNED_BY.";
     50047, 16, relied_set_damaged(file, position, why), "The backup set on file {position} of '{file}' cannot be read back: {why} No other backup is deleted for its sake. Make a new full backup.";
     50048, 16, medium_unreadable(file, why), "'{file}' may be a backup on which others depend, but cannot be read: {why}. Nothing is deleted while it is there. Make it readable, or move it to another folder.";
     50049, 16, copy_damaged(file, position, why), "'{file}' is a damaged copy of backup set {position}, which can be restored from the other copies: {why} Replace it by a copy that is intact.";
-    50050, 16, not_a_database(file), "The file '{file}' does not begin with a SQLite header: it is another kind of file, or an encrypted database. To use it unchanged, specify AS_IS (--as-is on the command line; CREATE DATABASE ... FOR ATTACH WITH AS_IS).";
+    50050, 16, not_a_database(file), "The file '{file}' does not begin with a SQLite header: it is another kind of file, or an encrypted database. To use it unchanged, specify AS_IS (BACKUP ... WITH AS_IS, CREATE DATABASE ... FOR ATTACH WITH AS_IS).";
     50051, 16, integrity_finding(database, finding), "Database '{database}': {finding}";
-    50052, 16, integrity_failed(database, count), "SQLite's check found {count} problem(s) in '{database}'. It was not backed up. CONTINUE_AFTER_ERROR (--continue-after-error) backs it up anyway, marked as damaged.";
-    50053, 16, database_cut(file, expected, found), "The database in '{file}' has {expected} bytes, but the file has {found}, and no log holds the rest: it is truncated. It was not backed up. Restore it from its last backup; or back up what exists with CONTINUE_AFTER_ERROR (--continue-after-error), as a damaged set that stands for no other.";
+    50052, 16, integrity_failed(database, problems), "SQLite's check found {problems} in '{database}'. It was not backed up. To have a backup of it as it is, marked as damaged, specify CONTINUE_AFTER_ERROR.";
+    50053, 16, database_cut(file, expected, found), "The database in '{file}' has {expected} bytes, but the file has {found}, and no log holds the rest: it is truncated. It was not backed up. Restore it from its last backup; or back up what exists with CONTINUE_AFTER_ERROR, as a damaged set that stands for no other.";
     50060, 16, several_databases(held), "The media hold backups of several databases: {held}. Choose a database with --of NAME, or a set with --set N.";
     50061, 16, no_backup_of(database, held), "The media hold no backup of '{database}'. They hold {held}.";
     50062, 16, nothing_restorable(reasons), "None of these backup sets can be restored: {reasons}.";
@@ -448,7 +464,7 @@ messages! {
     50104, 16, no_instance(folder), "There is no instance in '{folder}', and this command makes none. Check the name, or WINDLASS_INSTANCE and the settings file.";
     50120, 16, number_too_long(number), "The number {number} was not stored: a column of a SQLite table keeps 15 digits of a number that is no bigint. Store it as text (CAST(... AS varchar(40)) in a text column), or in a #temp table.";
     50150, 16, url_names_no_object(url, why), "'{url}' does not name an object: {why}.";
-    50180, 16, database_emptied(file, backup, bytes), "'{file}' is empty (0 bytes), but {backup} holds {bytes} bytes of this database: SQLite never shrinks one to nothing, so its content is lost. It was not backed up. Restore it from its last backup; or back up the empty file with CONTINUE_AFTER_ERROR (--continue-after-error), as a damaged set that stands for no other. If it is a new database, make its first table before its backup.";
+    50180, 16, database_emptied(file, backup, bytes), "'{file}' is empty (0 bytes), but {backup} holds {bytes} bytes of this database: SQLite never shrinks one to nothing, so its content is lost. It was not backed up. Restore it from its last backup; or back up the empty file with CONTINUE_AFTER_ERROR, as a damaged set that stands for no other. If it is a new database, make its first table before its backup.";
     50181, 10, emptied_database_read(file, backup, bytes), "Warning: '{file}' is empty (0 bytes), but {backup} holds {bytes} bytes of this database: its content is lost.";
     50182, 16, differential_less_protected(database, lack), "The differential backup of '{database}' is refused, because it is less protected than its base, the full backup: {lack}. (windlass backup --base-missing-ok makes the differential anyway.)";
     50183, 10, differential_less_protected_ignored(database, lack), "Warning: this differential of '{database}' is less protected than its base, the full backup: {lack}.";
@@ -510,7 +526,7 @@ messages! {
     50307, 16, name_of_windows(name), "'{name}' is a name of Windows, and would be a file of an odd name here. Backup media, their folders, restored files and all names in T-SQL may begin with a drive (--drive, sp_windlass_drive); this name may not: give the file or folder itself.";
     50308, 16, dash_is_no_file(), "'-' names no file: media are not read from or written to a pipe. './-' names a file of that name.";
     50309, 16, last_filemark_cut(device, trouble), "'{device}' has lost its last bytes ({trouble}). Its backup sets are complete and can be restored; a backup that is appended to it writes the rest again.";
-    50310, 16, times_contradict(later, earlier), "The clock was set back within this log: the commit at LSN {later} is later than the time to stop at, and the commit at LSN {earlier}, which was made after it, is not. Nothing was changed. Name the point by its LSN instead: STOPATMARK or STOPBEFOREMARK = 'lsn:N', or --at lsn:N.";
+    50310, 16, times_contradict(later, earlier), "The clock was set back within this log: the commit at LSN {later} is later than the time to stop at, and the commit at LSN {earlier}, which was made after it, is not. Nothing was changed. Name the point by its LSN instead: STOPATMARK or STOPBEFOREMARK = 'lsn:N'.";
     50311, 10, end_is_the_moment(moment, last, ended), "No commit in the backups is later than {moment}. The last of them, {last}, ended at {ended} by its clock, which no other backup contradicts: the state is that of its end.";
     50312, 10, end_not_believed(set, next), "The clock was ahead at the end of {set}: {next} goes on behind it and ended earlier. Its end is not believed, only the times of commits.";
     50313, 16, ship_log_unusable(set, why), "{set} would bring the copy further, but {why}. If it is still being copied, the next round takes it; otherwise bring an intact copy of it. (windlass restore --to FILE recovers the copy as it is.)";
@@ -531,7 +547,7 @@ messages! {
     50330, 16, sql_server_full_only(database), "Database '{database}' is one of SQL Server, and offline: nothing changes it here, so that there is nothing to make a differential or log backup of. Make a full backup.";
     50331, 16, sql_server_option_refused(option, database), "{option} has no meaning for '{database}', whose files are SQL Server's.";
     50332, 16, sql_server_files_are_final(database), "This backup of '{database}' has the files of an offline database as they were: no other backup can be restored over it. Omit NORECOVERY, STANDBY and STOPAT.";
-    50333, 16, sql_server_files_need_place(file), "Nothing says where file '{file}' goes, and paths in a backup are not used for files of SQL Server. Name it with MOVE; on the command line, --to FOLDER is another way.";
+    50333, 16, sql_server_files_need_place(file), "Nothing says where file '{file}' goes, and paths in a backup are not used for files of SQL Server. Name it with MOVE.";
     50334, 10, database_file_empty(file), "'{file}' is empty: for SQLite, a database without tables. If there should be data in it, this is the wrong file, or its content is lost.";
     50335, 16, target_needs_replace(file), "There is a file '{file}'. Use --replace to overwrite it, or another target with --to FILE; --database NAME restores a registered database over its own files.";
     50336, 16, command_failed(reason), "{reason}";
@@ -622,8 +638,8 @@ texts! {
     probed(option, done, pages, seconds, rate), "{option}: {done} {pages} pages in {seconds} seconds ({rate} MB/sec). Nothing was written: no backup was made.";
     quick_check_passed(), "SQLite's quick_check found no damage.";
     reason(error), "{error}.";
-    relied_sets_read(count, megabytes), "Before anything is deleted, {count} backup set(s) that stay in its place are read back ({megabytes:.1} MB).";
-    relied_sets_would_be_read(count, megabytes), "Before anything is deleted, {count} backup set(s) that stay in its place would be read back ({megabytes:.1} MB): headers do not show whether they can be restored, so what is damaged may change these verdicts. --trust-headers reads nothing.";
+    relied_sets_read(sets, megabytes), "Before anything is deleted, what stays in its place is read back: {sets} ({megabytes:.1} MB).";
+    relied_sets_would_be_read(sets, megabytes), "Before anything is deleted, what stays in its place would be read back: {sets} ({megabytes:.1} MB). Headers do not show whether they can be restored, so what is damaged may change these verdicts. --trust-headers reads nothing.";
     recovery_rehearsed(path), "Dry run: the restores into '{path}' would end; the database would be online.";
     restored_from_damage(database, started), "'{database}' was restored from the backup of {started}, which is damaged or was made of a damaged database.";
     restore_removed(path), "The unfinished restore of '{path}' was removed.";

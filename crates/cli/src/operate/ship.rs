@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::json;
 use windlass_base::message::table;
+use windlass_base::size::counted;
 use windlass_base::{Message, json_time};
 use windlass_instance::operation::{Beyond, ShipOptions, Shipped};
 use windlass_instance::{Session, logical_name};
@@ -214,6 +215,6 @@ fn print(shipped: &Shipped, is_json: bool) {
         (None, _) => "; reached an unknown time".to_owned(),
     };
     let lag = lag.map_or_else(String::new, |lag| format!(", {lag:.1} s ago"));
-    let count = shipped.restored;
-    result_line(&format!("{count} backup set(s) restored{reached}{lag}"));
+    let sets = counted(shipped.restored, "backup set");
+    result_line(&format!("{sets} restored{reached}{lag}"));
 }

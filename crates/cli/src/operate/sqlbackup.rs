@@ -16,7 +16,7 @@ use crate::output::{Console, Layout, error_line};
 
 /// Runs the command.
 pub(super) fn run(arguments: &SqlbackupArguments, common: &Common, settings: &Settings) -> Outcome {
-    let mut console = Console::new(common.json, Layout::Table);
+    let mut console = Console::new(common.json, Layout::Table).with_messages_as_they_come();
     let made = new_instance(common).filter(|_| !arguments.dry_run);
     let report = match begin(arguments, common) {
         Ok(mut session) => {

@@ -12,7 +12,7 @@ use windlass_local::completed;
 use super::progress::Bar;
 use super::table::{Style, Table, Vertical};
 use super::{
-    error_line, json as as_json, message_json, message_line, message_text, result_json,
+    error_line, json as as_json, message_json, message_line, message_text, plain, result_json,
     result_json_piece, result_line,
 };
 
@@ -26,6 +26,9 @@ pub(crate) enum Layout {
     /// Aligned columns if they fit the terminal of that width, else one line per column.
     Fitting(usize),
 }
+
+/// The last message of a statement that failed.
+const CLOSES_STATEMENT: u32 = 3013;
 
 /// Prints the output of statements.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
@@ -52,6 +55,10 @@ pub(crate) struct Console {
     worst: u8,
     /// The numbers of the errors so far.
     reported: BTreeSet<u32>,
+    /// Whether messages have the words of the command line; T-SQL's otherwise.
+    is_plain: bool,
+    /// Whether an error was printed that closing messages follow.
+    has_reason: bool,
     /// Whether standard output is reserved for T-SQL: text for people goes to standard error.
     is_script: bool,
 }
@@ -83,6 +90,8 @@ impl Console {
             has_failed: false,
             worst: 0,
             reported: BTreeSet::new(),
+            is_plain: true,
+            has_reason: false,
             is_script: false,
         }
     }
@@ -91,8 +100,17 @@ impl Console {
     pub(crate) fn for_scripts(is_json: bool, layout: Layout) -> Self {
         Self {
             summarizes: false,
+            is_plain: false,
             counts_rows: true,
             ..Self::new(is_json, layout)
+        }
+    }
+
+    /// A console for the commands of another dialect: messages are printed as they come.
+    pub(crate) fn with_messages_as_they_come(self) -> Self {
+        Self {
+            is_plain: false,
+            ..self
         }
     }
 
@@ -169,12 +187,12 @@ impl Console {
     }
 
     /// Prints a message.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "as a sink takes it: callers make what they print"
-    )]
     pub(crate) fn message(&mut self, message: Message) {
         crate::service::alive();
+        let message = match self.is_plain {
+            true => plain::reworded(message),
+            false => message,
+        };
         self.has_failed |= message.is_error();
         self.note_severity(message.severity.0);
         if message.is_error() {
@@ -182,9 +200,13 @@ impl Console {
             self.bar.clear();
             self.close_result();
         }
+        let follows = self.is_plain && plain::is_closing(&message) && self.has_reason;
+        if message.is_error() {
+            self.has_reason = message.number != CLOSES_STATEMENT;
+        }
         if self.is_json {
             message_json(&as_json::message(&message).to_string());
-        } else {
+        } else if !follows {
             self.bar.aside(|| message_text(&message.to_string()));
         }
     }

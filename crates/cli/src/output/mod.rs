@@ -3,6 +3,7 @@
 mod console;
 mod door;
 mod json;
+mod plain;
 mod progress;
 mod table;
 

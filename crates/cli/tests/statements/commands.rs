@@ -323,10 +323,7 @@ fn ctrl_c_leaves_nothing_behind() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(1), "it ended by itself");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        said.contains("Msg 3204") && said.contains("Msg 3013"),
-        "{said}"
-    );
+    assert!(said.contains("Msg 3204"), "{said}");
     let names: Vec<_> = std::fs::read_dir(place.path(""))
         .expect("the folder")
         .map(|entry| {

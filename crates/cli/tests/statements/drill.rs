@@ -113,7 +113,7 @@ fn what_is_not_proven_is_an_error_in_the_ledger() {
     let path = place.path("site.bak");
     let bytes = std::fs::metadata(&path).expect("it is there").len();
     flip_bit(&path, bytes / 2);
-    failed(&["site"], "3013");
+    failed(&["site"], "3189");
     std::fs::rename(place.path("2.trn"), place.path("elsewhere")).expect("moved");
     failed(&["Shop"], "50324");
     std::fs::rename(place.path("elsewhere"), place.path("2.trn")).expect("moved");

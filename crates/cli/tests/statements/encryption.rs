@@ -127,7 +127,9 @@ fn another_server_needs_the_certificate_first() {
         text.starts_with("Cannot find server certificate with thumbprint '0x"),
         "{text}"
     );
-    assert!(text.contains("--key FILE"), "{text}");
+    assert!(text.contains("CREATE CERTIFICATE"), "{text}");
+    let plain = place.run(&["restore", "e.bak", "--to", "copy.db"]);
+    assert!(plain.err.contains("--key FILE"), "{}", plain.err);
     assert!(!place.path("copy.db").exists());
     // The certificate alone does not do; with its key it does.
     let public = on_instance(
@@ -309,13 +311,21 @@ fn a_passphrase_that_is_missing_is_asked_for_in_the_words_of_each_language() {
     let told = messages.iter().find(|message| message["number"] == 50041);
     let text = told.expect(&run.err)["text"].as_str().expect("a text");
     for words in [
-        "--passphrase-file FILE on the command line",
+        "windlass restore has --passphrase-file FILE",
         "PASSWORDFILE = [FILE]",
         "RESTORE in T-SQL has no option for it",
         "WITH WITHOUTKEY",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
+    let plain = place.run(&["restore", "p.bak", "--to", "copy.db"]);
+    assert!(
+        plain
+            .err
+            .contains("Name the file that it is in: --passphrase-file FILE. To check"),
+        "{}",
+        plain.err
+    );
     // What it proposes to somebody who writes T-SQL is possible there.
     let run = place.sql(&format!("{script} WITH WITHOUTKEY"));
     assert_eq!(run.code, Some(0), "{}", run.err);

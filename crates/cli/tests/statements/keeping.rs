@@ -450,7 +450,7 @@ fn check_tells_every_reason_with_its_number_and_its_exit_code() {
     well(&place, &["backup", "other", "--to", "o.bak"]);
     let line = well(&place, &["check"]);
     assert!(
-        line.out.starts_with("WINDLASS OK - 2 database(s)"),
+        line.out.starts_with("WINDLASS OK - 2 databases"),
         "{}",
         line.out
     );
@@ -593,7 +593,7 @@ fn a_folder_of_media_is_checked_without_an_instance() {
     place.succeed(&["backup", "other.db", "--to", "temp/o.bak"]);
     let run = place.succeed(&["check", "--media", "temp"]);
     assert!(
-        run.out.starts_with("WINDLASS OK - 2 database(s)"),
+        run.out.starts_with("WINDLASS OK - 2 databases"),
         "{}",
         run.out
     );

@@ -135,7 +135,7 @@ fn nothing_is_deleted_for_the_sake_of_a_backup_that_cannot_be_read_back() {
     assert_eq!(dry.code, Some(0), "{}", dry.err);
     assert!(
         dry.err
-            .contains("1 backup set(s) that stay in its place would be read back"),
+            .contains("what stays in its place would be read back: 1 backup set ("),
         "{}",
         dry.err
     );
@@ -160,12 +160,20 @@ fn nothing_is_deleted_for_the_sake_of_a_backup_that_cannot_be_read_back() {
     let dry = on(&["--last", "1", "--json"]);
     assert!(!dry.err.contains("read back"), "{}", dry.err);
     let again = on(&["--last", "1", "--verified-within", "0", "--json"]);
-    assert!(again.err.contains("1 backup set(s)"), "{}", again.err);
+    assert!(
+        again.err.contains("read back: 1 backup set ("),
+        "{}",
+        again.err
+    );
     // A copy, or a file that was written to, was not what was verified.
     std::fs::copy(place.path("temp/4.bak"), place.path("temp/copy")).expect("a copy");
     std::fs::rename(place.path("temp/copy"), place.path("temp/4.bak")).expect("its place");
     let changed = on(&["--last", "1", "--json"]);
-    assert!(changed.err.contains("1 backup set(s)"), "{}", changed.err);
+    assert!(
+        changed.err.contains("read back: 1 backup set ("),
+        "{}",
+        changed.err
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `windlass ship`: a copy that is kept current from log backups.
 
+use windlass_base::size::counted;
+
 use crate::log_backups::{back_up_log, chain, insert, last, last_of_file};
 use crate::sqlite_logs;
 use crate::support::{Place, Run, on, registered, succeed, well};
@@ -40,13 +42,13 @@ fn each_round_applies_what_is_new_until_the_copy_is_promoted() {
     let first = ship(&place, &["--once"]);
     assert_eq!(first.code, Some(0), "{}", first.err);
     assert!(
-        first.out.starts_with("2 backup set(s) restored"),
+        first.out.starts_with("2 backup sets restored"),
         "{}",
         first.out
     );
     let nothing = ship(&place, &["--once"]);
     assert!(
-        nothing.out.starts_with("0 backup set(s) restored"),
+        nothing.out.starts_with("0 backup sets restored"),
         "{}{}",
         nothing.out,
         nothing.err
@@ -63,7 +65,7 @@ fn each_round_applies_what_is_new_until_the_copy_is_promoted() {
     move_to_media(&place, "2.trn");
     let both = ship(&place, &["--once"]);
     assert!(
-        both.out.starts_with("2 backup set(s) restored"),
+        both.out.starts_with("2 backup sets restored"),
         "{}{}",
         both.out,
         both.err
@@ -95,7 +97,7 @@ fn a_delay_holds_log_backups_back() {
     }
     let held = ship(&place, &["--once", "--delay", "4h"]);
     assert_eq!(held.code, Some(0), "{}", held.err);
-    assert_eq!(held.out.trim_end(), "0 backup set(s) restored");
+    assert_eq!(held.out.trim_end(), "0 backup sets restored");
     assert!(
         held.err.contains("No full backup is as old as"),
         "{}",
@@ -108,7 +110,7 @@ fn a_delay_holds_log_backups_back() {
     move_to_media(&place, "3.trn");
     let held = ship(&place, &["--once", "--delay", "4h"]);
     assert!(
-        held.out.starts_with("0 backup set(s)"),
+        held.out.starts_with("0 backup sets"),
         "{}{}",
         held.out,
         held.err
@@ -318,7 +320,7 @@ fn a_sqlite_file_is_shipped_by_its_log_backups() {
     };
     let restored = |count: u32| {
         let run = ship_app(&place, &["--once"]);
-        let starts = format!("{count} backup set(s) restored; reached 20");
+        let starts = format!("{} restored; reached 20", counted(count, "backup set"));
         assert!(run.out.starts_with(&starts), "{}{}", run.out, run.err);
     };
     move_to_media(&place, "full.bak");

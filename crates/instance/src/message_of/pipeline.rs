@@ -75,7 +75,7 @@ fn message(error: &Error) -> Message {
             other,
             family,
         } => table::family_given_twice(device, family, other),
-        Error::OtherMediaSet { device } => table::not_part_of_media_set(device),
+        Error::OtherMediaSet { device } => of_another_backup(device),
         Error::OtherBackupSet { device, family } | Error::FamilyBehind { device, family, .. } => {
             table::set_identity_missing(device, family)
         }
@@ -138,9 +138,9 @@ fn key_message(device: &str, error: &CryptError) -> Message {
     missing.unwrap_or_else(|| table::encryption_failed(format!("'{device}': {error}")))
 }
 
-/// What SQL Server does not say of a missing certificate.
-const CERTIFICATE_ADVICE: &str = "Create it from its backup (CREATE CERTIFICATE ... FROM FILE), or name its key: --key FILE on the command line. \
-     To check what can be checked without it: RESTORE VERIFYONLY ... WITH WITHOUTKEY (windlass verify --without-key).";
+fn of_another_backup(device: &str) -> Message {
+    table::not_part_of_media_set(device).with_advice(Some(table::OTHER_MEDIA_SET))
+}
 
 /// Names certificates as SQL Server does; SQL Server has no passphrases.
 fn certificates(recipients: &str) -> Option<Message> {
@@ -149,7 +149,7 @@ fn certificates(recipients: &str) -> Option<Message> {
     (!thumbprints.is_empty()).then(|| {
         table::certificate_not_found(thumbprints.join(", "))
             .with_state(3)
-            .with_advice(Some(CERTIFICATE_ADVICE))
+            .with_advice(Some(table::CERTIFICATE_ADVICE))
     })
 }
 

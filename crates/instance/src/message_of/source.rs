@@ -9,7 +9,6 @@ use windlass_source::sqlite::SpoolError;
 use windlass_source::{Alias, Error};
 
 use crate::near;
-use crate::operation::restore::WITH_REPLACE;
 
 use super::{engine_message, os_error, quoted_os_error};
 
@@ -145,7 +144,7 @@ fn spool_message(error: &SpoolError) -> Message {
 fn restore_message(error: &Error) -> Message {
     match error {
         Error::TargetExists { path } => {
-            table::file_exists(path.display(), path.display(), WITH_REPLACE)
+            table::file_exists(path.display(), path.display(), table::WITH_REPLACE)
         }
         Error::InUse { .. } => table::exclusive_access(),
         Error::NotReplaceable { path, found } => table::cannot_open_file(

@@ -7,6 +7,7 @@
 use rusqlite::{Connection, OpenFlags};
 use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_base::size::counted;
 use windlass_catalog::DatabaseRecord;
 use windlass_engine::BackupMode;
 use windlass_pipeline::{Integrity, OnDamage};
@@ -127,7 +128,7 @@ pub(super) fn judge(
         reported.push(table::more_findings(more, or_more));
     }
     if count > 0 && on_damage == OnDamage::Stop {
-        reported.push(table::integrity_failed(database, count));
+        reported.push(table::integrity_failed(database, counted(count, "problem")));
         return Err(reported.into());
     }
     let found = match (checked.depth, count) {

@@ -3,6 +3,7 @@
 
 use maud::{Markup, html};
 use serde_json::Value as Json;
+use windlass_base::size::counted;
 
 /// The stages of a backup in the order of the data; a restore has them in reverse.
 const STAGES: [&str; 3] = ["read", "transform", "write"];
@@ -41,7 +42,7 @@ pub(super) fn section(requests: &Json) -> Markup {
             }
             @for request in &told { (one(request)) }
             @if !others.is_empty() {
-                p class="quiet" { (others.len()) " other request(s) of sessions are running." }
+                p class="quiet" { "Running of sessions besides: " (counted(others.len(), "request")) "." }
             }
         }
     }
@@ -166,7 +167,7 @@ mod tests {
             r#"value="25.00""#,
             "&lt;b&gt;",
             r#"<rect class="before" y="0" height="10" x="25.00" width="75.00">"#,
-            "1 other request(s)",
+            "Running of sessions besides: 1 request.",
         ] {
             assert!(page.contains(part), "{part}\n{page}");
         }

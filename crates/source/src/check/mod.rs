@@ -91,7 +91,9 @@ pub fn findings(
         Ok(lines) if lines == ["ok"] => Ok(Vec::new()),
         Ok(lines) => Ok(lines),
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
-            Ok(vec![error.to_string()])
+            Ok(vec![format!(
+                "the check could not go on behind a damaged page: {error}"
+            )])
         }
         Err(error) => Err(error),
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use windlass_base::size::counted;
 use windlass_catalog::provenance::is_named;
 use windlass_catalog::{
     DatabaseRecord, DatabaseState, Error, FILE_NAME, Failures, KnownDamage, PastBackup,
@@ -241,7 +242,8 @@ fn media(standing: &Standing<'_>, limits: Limits, age: Option<i64>, reasons: &mu
             .finished
             .map_or_else(String::new, |at| at.to_string());
         let count = standing.lost.len();
-        let text = format!("{count} newer backup(s) are lost, the last of {made}: {why}");
+        let lost = counted(count, "newer backup");
+        let text = format!("{lost} lost, the last of {made}: {why}");
         reasons.push(
             Reason::new(State::Warning, "backups-lost", text)
                 .numbered(i64::try_from(count).unwrap_or(i64::MAX)),

@@ -1,6 +1,7 @@
 //! Checks the backups in folders, whatever their origin.
 
 use windlass_base::Message;
+use windlass_base::size::counted;
 use windlass_catalog::Provenance;
 use windlass_device::DeviceFolder;
 use windlass_instance::chain::{Chains, is_newer, rivals};
@@ -83,8 +84,8 @@ fn verdict(scan: &Scan, asked: &[String], limits: Limits) -> Verdict {
             let file = scan.media[places[**last].0].files.first();
             let file = file.map(|file| file.device.to_string());
             let text = format!(
-                "{} newer backup(s) cannot be restored, the last in '{}': {why}",
-                lost.len(),
+                "{} not restorable, the last in '{}': {why}",
+                counted(lost.len(), "newer backup"),
                 file.unwrap_or_default()
             );
             let count = i64::try_from(lost.len()).unwrap_or(i64::MAX);

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 use windlass_base::message::table;
+use windlass_base::size::counted;
 
 use super::Limits;
 
@@ -194,8 +195,8 @@ impl Verdict {
             format!(", the oldest of {}", duration(age))
         });
         format!(
-            "{} database(s) with a restorable backup{oldest}",
-            databases.len()
+            "{} with a restorable backup{oldest}",
+            counted(databases.len(), "database")
         )
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use windlass_base::size::counted;
 use windlass_instance::overview::{Subject, Subjects, Verdict, charts, figures, tables};
 use windlass_report::{Fact, Report, Section};
 
@@ -60,8 +61,8 @@ fn gaps(subjects: &Subjects<'_>) -> Section {
                 0 => "At no time would a failure have lost more than the objective allows."
                     .to_owned(),
                 unknown => format!(
-                    "None is known. Whether {unknown} database(s) can be restored now is unknown: their media \
-                     cannot be examined."
+                    "None is known. Of {} it is unknown whether they can be restored now: their media cannot be examined.",
+                    counted(unknown, "database")
                 ),
             }],
             ..Section::default()

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use windlass_base::message::table;
+use windlass_base::size::counted;
 use windlass_base::word::Depth;
 use windlass_catalog::Origin;
 use windlass_engine::OpenDatabase;
@@ -69,7 +70,10 @@ impl Proof {
         let mut messages: Vec<_> = findings
             .map(|finding| table::integrity_finding(&self.name, finding))
             .collect();
-        messages.push(table::integrity_failed(&self.name, found.len()));
+        messages.push(table::integrity_failed(
+            &self.name,
+            counted(found.len(), "problem"),
+        ));
         Err(messages.into())
     }
 

@@ -17,6 +17,7 @@ use std::io;
 
 use windlass_base::Moment;
 use windlass_base::message::table;
+use windlass_base::size::counted;
 use windlass_catalog::provenance::databases;
 use windlass_catalog::{Error as CatalogError, QueuedCopy};
 use windlass_crypt::KeyRing;
@@ -392,8 +393,9 @@ fn announce(media: &[FoundMedia], unread: &[Place], removal: Removal, sink: &mut
     let bytes = |(medium, place): &Place| media[*medium].sets[*place].stored_bytes;
     let bytes: u64 = unread.iter().map(bytes).sum();
     let megabytes = bytes as f64 / f64::from(1 << 20);
+    let sets = counted(unread.len(), "backup set");
     sink.message(match removal {
-        Removal::Name => table::relied_sets_would_be_read(unread.len(), megabytes),
-        Removal::Delete => table::relied_sets_read(unread.len(), megabytes),
+        Removal::Name => table::relied_sets_would_be_read(sets, megabytes),
+        Removal::Delete => table::relied_sets_read(sets, megabytes),
     });
 }

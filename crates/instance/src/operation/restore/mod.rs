@@ -87,7 +87,6 @@ pub use options::{FollowedRestore, RestoreKind, RestoreOptions};
 pub use parts::RestorePart;
 pub(crate) use parts::run as run_part;
 pub(super) use places::placed;
-pub(crate) use placing::WITH_REPLACE;
 pub(super) use placing::{Placing, Wish, all, outside_folders};
 pub(super) use reader::SetReader;
 pub(super) use registration::tell_unwritten;

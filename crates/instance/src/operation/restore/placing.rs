@@ -36,14 +36,6 @@ pub(in crate::operation) struct Wish<'a> {
     pub(in crate::operation) replaces_backups: bool,
 }
 
-/// What SQL Server advises where a file is in the way that the statement names.
-pub(crate) const WITH_REPLACE: &str = "Reissue the RESTORE statement using WITH REPLACE to overwrite pre-existing \
-                                       files, or WITH MOVE to identify an alternate location.";
-
-/// REPLACE alone does not overwrite a file that may be anybody's.
-const WITH_MOVE: &str = "It is not known as a file of the database that is restored. Use WITH MOVE to identify an \
-                         alternate location; to overwrite it, name it WITH MOVE, and use WITH REPLACE.";
-
 /// Tells of every file that cannot go to its place, not only of the first.
 pub(in crate::operation) fn all(
     checks: impl Iterator<Item = Result<(), Failure>>,
@@ -98,8 +90,8 @@ impl Placing<'_> {
         if is_there(self.path) && !(self.is_named && wish.replace) {
             let path = self.path.display().to_string();
             let way = match self.is_named {
-                true => WITH_REPLACE,
-                false => WITH_MOVE,
+                true => table::WITH_REPLACE,
+                false => table::WITH_MOVE,
             };
             return Err(self.refuse(table::file_exists(&path, &path, way)));
         }

@@ -96,7 +96,8 @@ impl Session {
             (None, Some(known)) => Some(known.path.clone()),
             (None, None) => None,
         };
-        let Some(path) = path else {
+        // Nothing waits in a folder that is missing; the restore says that it is.
+        let Some(path) = path.filter(|path| windlass_io::directory::parent(path).exists()) else {
             return Ok(None);
         };
         let log = known
