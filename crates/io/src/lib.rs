@@ -8,6 +8,7 @@
 //!   fallback.
 //! - [`FileState`]: whether a file is still the same, with the same content.
 //! - [`queue`]: many transfers in flight from one thread, by `io_uring` or by threads.
+//! - [`mod@process`]: whether a process is still itself, or a child of its `fork`.
 //! - [`processor`], [`priority`]: CPU time and priority of threads.
 //! - [`Reserved`]: arrays in reserved address space, for pools of which only a part is used.
 //! - [`directory`]: durable renames and free space.
@@ -33,6 +34,7 @@ pub mod output;
 pub mod own;
 mod pool;
 pub mod priority;
+pub mod process;
 pub mod processor;
 pub mod queue;
 mod reserved;

@@ -67,6 +67,14 @@ pub trait Databases: Debug + Send + Sync {
         Ok(())
     }
 
+    /// The same for a read in a transaction, which is asked for each page.
+    ///
+    /// # Errors
+    /// [`crate::VfsError::Forked`]
+    fn check_process_of_read(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Releases a database returned by `open`, in the process that opened it.
     fn release(&self, database: Arc<Database>) -> Result<()>;
 }

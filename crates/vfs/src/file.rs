@@ -146,7 +146,7 @@ unsafe extern "C" fn read(
     let open = unsafe { opened(file) };
     // SAFETY: SQLite gives `length` bytes of memory for the answer.
     let buffer = unsafe { raw::bytes_mut(buffer, length) };
-    let read = open.context.databases.check_process();
+    let read = open.context.databases.check_process_of_read();
     match read.and_then(|()| open.connection.read(buffer, offset.unsigned_abs())) {
         Ok(count) if count == buffer.len() => abi::OK,
         Ok(count) => {

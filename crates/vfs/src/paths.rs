@@ -18,6 +18,7 @@ use windlass_engine::{
     CreateDatabase, Database, EngineError, FileSpec, Instance, InstanceOptions, LogIdentity,
     OpenDatabase, complete_creation,
 };
+use windlass_io::process::Owner;
 
 use crate::context::{Databases, IfMissing, Parameters};
 use crate::error::{Result, VfsError};
@@ -51,14 +52,20 @@ pub struct PathDatabases {
 #[derive(Debug)]
 struct Engine {
     instance: Arc<Instance>,
-    process: u32,
+    process: Owner,
 }
 
 impl Engine {
     fn of_this_process(instance: Arc<Instance>) -> Self {
         Self {
             instance,
-            process: std::process::id(),
+            process: Owner::this(),
+        }
+    }
+
+    fn forked(&self) -> VfsError {
+        VfsError::Forked {
+            parent: self.process.id(),
         }
     }
 }
@@ -308,9 +315,14 @@ impl Databases for Arc<PathDatabases> {
     /// Two processes that write to one log would destroy the database.
     fn check_process(&self) -> Result<()> {
         match self.engine.get() {
-            Some(engine) if engine.process != std::process::id() => Err(VfsError::Forked {
-                parent: engine.process,
-            }),
+            Some(engine) if !engine.process.is_this() => Err(engine.forked()),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_process_of_read(&self) -> Result<()> {
+        match self.engine.get() {
+            Some(engine) if !engine.process.is_this_unless_cloned() => Err(engine.forked()),
             _ => Ok(()),
         }
     }
