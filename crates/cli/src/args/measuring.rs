@@ -104,6 +104,8 @@ pub(crate) struct BenchRun {
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: u32,
     #[command(flatten)]
+    pub(crate) content: ContentArgument,
+    #[command(flatten)]
     pub(crate) cache: CacheArgument,
     /// Folder for the backups; repeat to spread files over several [default: the database's folder]
     #[arg(long, value_name = "DIR")]
@@ -136,6 +138,14 @@ impl CompressionList {
                 .collect()
         }
     }
+}
+
+/// Which files are measured.
+#[derive(Debug, Args)]
+pub(crate) struct ContentArgument {
+    /// Measure a file without a SQLite header (such as an encrypted database) too
+    #[arg(long)]
+    pub(crate) as_is: bool,
 }
 
 /// Treatment of the page cache.
@@ -195,6 +205,8 @@ pub(crate) struct TuneArguments {
     /// size
     #[arg(long, default_value = "balanced")]
     pub(crate) goal: Goal,
+    #[command(flatten)]
+    pub(crate) content: ContentArgument,
     #[command(flatten)]
     pub(crate) cache: CacheArgument,
     #[command(flatten)]

@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &BenchArguments, common: &Common) -> Outcome {
     if let Err(outcome) = check_files(&run.files) {
         return outcome;
     }
-    let Some(subject) = subject(&run.database, &run.to, common) else {
+    let Some(subject) = subject(&run.database, run.content.as_is, &run.to, common) else {
         return Outcome::Failed;
     };
     let folders = match subject.targets.is_empty() {

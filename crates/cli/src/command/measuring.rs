@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use windlass_base::message::table;
 use windlass_codec::Algorithm;
 use windlass_instance::Session;
 use windlass_io::output;
+use windlass_source::sqlite::content;
+use windlass_source::{Content, SourceDatabase};
 use windlass_tune::{Database, Outcome as Measurements};
 
 use super::{Outcome, absolute, database_name, existing_session, misused, placed, reported};
@@ -28,13 +31,25 @@ pub(super) struct Subject {
 }
 
 /// Finds the database named on the command line, and where its backups go. Reports the error if there is none.
-pub(super) fn subject(written: &str, to: &[PathBuf], common: &Common) -> Option<Subject> {
+pub(super) fn subject(
+    written: &str,
+    is_as_is: bool,
+    to: &[PathBuf],
+    common: &Common,
+) -> Option<Subject> {
     let mut console = Console::new(common.json, Layout::Table);
     let mut session = existing_session(common, &mut console)?;
-    let is_registered = matches!(session.instance().database(written), Ok(Some(_)));
+    let record = session.instance().database(written).ok().flatten();
+    let is_registered = record.is_some();
+    let is_as_is = is_as_is || record.is_some_and(|record| record.is_as_is);
     let name = database_name(&mut session, written, &mut console)?;
     let targets = placed(&session, to, &mut console)?;
     let source = reported(session.source(&name), &mut console)?;
+    // What a backup refuses is not measured: nobody could use the advice.
+    if let Some(path) = no_database(&source).filter(|_| !is_as_is) {
+        console.message(table::not_a_database(path.display()));
+        return None;
+    }
     match Database::open(source) {
         Ok(database) => Some(Subject {
             database,
@@ -56,6 +71,14 @@ pub(super) fn subject(written: &str, to: &[PathBuf], common: &Common) -> Option<
             None
         }
     }
+}
+
+/// The file, if it does not begin as a database does. One that cannot be read is told of where it is opened.
+fn no_database(source: &SourceDatabase) -> Option<&Path> {
+    let SourceDatabase::Sqlite { path, .. } = source else {
+        return None;
+    };
+    matches!(content(path), Ok(Content::Unknown)).then_some(path)
 }
 
 /// Prints what is being measured, unless the output is for programs.

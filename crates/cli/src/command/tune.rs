@@ -14,7 +14,8 @@ pub(crate) fn run(arguments: &TuneArguments, common: &Common) -> Outcome {
     if let Err(outcome) = check_files(&arguments.files) {
         return outcome;
     }
-    let Some(subject) = subject(&arguments.database, &arguments.to, common) else {
+    let is_as_is = arguments.content.as_is;
+    let Some(subject) = subject(&arguments.database, is_as_is, &arguments.to, common) else {
         return Outcome::Failed;
     };
     let request = Request {
@@ -31,7 +32,7 @@ pub(crate) fn run(arguments: &TuneArguments, common: &Common) -> Outcome {
         &announce(common),
     );
     let published = found.map_err(|error| error.to_string()).and_then(|advice| {
-        let statements = statements(&advice, &subject, common)?;
+        let statements = statements(&advice, &subject, is_as_is, common)?;
         Ok(publish(
             &advice.outcome(&statements),
             &arguments.files,
@@ -46,8 +47,16 @@ pub(crate) fn run(arguments: &TuneArguments, common: &Common) -> Outcome {
 
 /// The recommendation as a command line and as the equivalent statement, which is made by parsing the
 /// command line, so that both agree.
-fn statements(advice: &Advice, subject: &Subject, common: &Common) -> Result<Statements, String> {
-    let words = command_line(&advice.recommendation, &subject.argument, common);
+fn statements(
+    advice: &Advice,
+    subject: &Subject,
+    is_as_is: bool,
+    common: &Common,
+) -> Result<Statements, String> {
+    let mut words = command_line(&advice.recommendation, &subject.argument, common);
+    if is_as_is {
+        words.push("--as-is".to_owned());
+    }
     let parsed = Arguments::try_parse_from(&words).map_err(|error| error.to_string())?;
     let Command::Backup(backup) = parsed.command else {
         return Err(format!("'{}' is not a backup", words.join(" ")));

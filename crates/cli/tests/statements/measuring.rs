@@ -82,6 +82,21 @@ fn what_cannot_be_measured_or_written_is_refused() {
 }
 
 #[test]
+fn a_file_that_a_backup_refuses_is_measured_only_as_it_is() {
+    let place = Place::new();
+    std::fs::write(place.path("noise"), vec![7; 200_000]).expect("a file");
+    for command in [&["tune", "noise"][..], &["bench", "stages", "noise"]] {
+        let run = place.run(command);
+        assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{command:?}");
+        assert!(run.err.contains("Msg 50050"), "{}", run.err);
+    }
+    let run = place.succeed(&["tune", "noise", "--as-is", "--time", "0.2", "--json"]);
+    let command = &json(&run.out)["recommendation"]["command"];
+    let command = command.as_str().expect("a command");
+    assert!(command.ends_with("--as-is"), "{command}");
+}
+
+#[test]
 fn what_tune_recommends_runs_as_a_statement_and_as_a_command() {
     let place = Place::new();
     std::fs::create_dir(place.path("it's a folder")).expect("a folder");
