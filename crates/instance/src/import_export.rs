@@ -11,6 +11,7 @@ use windlass_vfs::import_export::PageChecksums;
 use crate::instance::is_system_database;
 use crate::message_of::os_error;
 use crate::names::absolute;
+use crate::operation::database::usable;
 use crate::tsql::engine;
 use crate::{Failure, Session};
 
@@ -84,6 +85,9 @@ impl Session {
     /// If it is not a page engine database, the file exists, or an I/O error occurs.
     pub fn export(&mut self, name: &str, target: &Path) -> Result<u64, Failure> {
         let target = full(target)?;
+        if usable(self, name)?.log_path.is_none() {
+            return Err(table::export_of_sqlite_file(name).into());
+        }
         let database = engine::engine_database(self, name)?;
         if windlass_source::engine::content(&database) == Content::Unknown {
             return Err(table::not_a_database(name).into());

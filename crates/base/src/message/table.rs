@@ -682,6 +682,7 @@ texts! {
     database_snapshot_not_supported(), "AS SNAPSHOT OF is not supported. Back the database up WITH COPY_ONLY and restore it under another name.";
     dbcc_not_supported(), "This DBCC command is not supported. DBCC CHECKDB checks a database for damage; DBCC SQLPERF (LOGSPACE) shows the space of logs; VACUUM gives the space of deleted rows back to the file system.";
     device_argument_not_supported(argument), "{argument} of sp_addumpdevice is not supported. It is obsolete in SQL Server; omit it.";
+    export_of_sqlite_file(name), "An export of '{name}' is not supported. It is a SQLite file already, which other programs can open. To copy it while it is in use: windlass backup {name} --to FILE, then windlass restore FILE --to COPY; or VACUUM INTO 'COPY' in SQLite's shell.";
     file_backup_not_supported(), "A backup of single files or filegroups is not supported. A SQLite database is one file; omit FILE and FILEGROUP.";
     filegroup_not_supported(), "A filegroup other than PRIMARY is not supported. All data files share all pages.";
     files_without_log_not_supported(count), "A database of {count} files without one log is not supported. A SQLite database is one file; one of the page engine has data files and, LOG ON, one log.";

@@ -5,12 +5,15 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_instance::{Failure, ImportRequest};
 
-use super::{Outcome, ended, existing_session, session};
+use super::{Outcome, ended, existing_session, misused, session};
 use crate::args::{Common, ExportArguments, ImportArguments};
 use crate::output::{Console, Layout};
 
 /// Imports a SQLite file into the page engine.
 pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
+    if let Some(refusal) = no_place(arguments, common) {
+        return misused(&refusal);
+    }
     let mut console = Console::new(common.json, Layout::Table);
     let Some(mut session) = session(common, &mut console) else {
         return Outcome::Failed;
@@ -40,8 +43,47 @@ pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
     outcome
 }
 
+/// Why the new database cannot get its name or its files, before an instance is made for it.
+fn no_place(arguments: &ImportArguments, common: &Common) -> Option<String> {
+    let name = arguments.into.as_str();
+    if name.is_empty() {
+        return Some("--into is empty: name the new database, such as --into app".to_owned());
+    }
+    if let Some(taken) = arguments.data.iter().find(|path| path.exists()) {
+        return Some(format!(
+            "--data {}: there is such a file, and an import overwrites none: name a new file",
+            taken.display()
+        ));
+    }
+    if !arguments.data.is_empty() {
+        return None;
+    }
+    if common.instance.is_none() {
+        return Some(
+            "the new database has no place: name the instance that it belongs to with --instance \
+             DIR, or its file with --data FILE"
+                .to_owned(),
+        );
+    }
+    // The file in the instance has the name of the database.
+    let names_file =
+        !name.contains(['/', '\\']) && !name.contains(char::is_control) && !name.starts_with('.');
+    (!names_file).then(|| {
+        format!(
+            "--into '{name}': a file in the instance cannot have this name, because it has a slash, \
+             a backslash or a control character, or begins with a dot: give another name, or name \
+             the file with --data FILE"
+        )
+    })
+}
+
 /// Exports a page engine database to a SQLite file.
 pub(crate) fn export(arguments: &ExportArguments, common: &Common) -> Outcome {
+    if common.instance.is_none() {
+        return misused(
+            "an export reads a database of an instance: name the instance with --instance DIR",
+        );
+    }
     let mut console = Console::new(common.json, Layout::Table);
     let Some(mut session) = existing_session(common, &mut console) else {
         return Outcome::Failed;

@@ -212,3 +212,44 @@ fn a_database_that_is_open_under_another_name_is_not_imported() {
     assert!(!place.path("x.db").exists());
     drop(writer);
 }
+
+#[test]
+fn what_has_no_name_or_no_place_is_told_in_words_of_the_command_line() {
+    let place = Place::new();
+    for (line, said) in [
+        (
+            "import app.db --into x",
+            "the new database has no place: name the instance that it belongs to with --instance DIR",
+        ),
+        ("import app.db --into= --instance i", "--into is empty"),
+        (
+            "import app.db --into a/b --instance i",
+            "--into 'a/b': a file in the instance cannot have this name",
+        ),
+        (
+            "import app.db --into .x --instance i",
+            "--into '.x': a file in the instance cannot have this name",
+        ),
+        (
+            "import app.db --into x --data other.db --instance i",
+            "--data other.db: there is such a file, and an import overwrites none",
+        ),
+        ("export app --to x.db", "name the instance with --instance DIR"),
+    ] {
+        let run = place.run(&line.split(' ').collect::<Vec<_>>());
+        assert_eq!(run.code, Some(2), "{line}: {}", run.err);
+        assert!(run.err.contains(said), "{line}: {}", run.err);
+    }
+    assert!(!place.path("i").exists(), "no instance is made in vain");
+}
+
+#[test]
+fn an_export_of_a_sqlite_file_says_how_it_is_copied() {
+    let place = crate::support::registered();
+    let run = crate::support::on(&place, &["export", "app", "--to", "x.db"]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    for said in ["Msg 50005", "windlass backup app --to FILE", "VACUUM INTO"] {
+        assert!(run.err.contains(said), "{said}: {}", run.err);
+    }
+    assert!(!place.path("x.db").exists());
+}
