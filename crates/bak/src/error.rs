@@ -180,6 +180,22 @@ pub struct Finding {
     pub damage: Damage,
 }
 
+impl Finding {
+    /// The numbers of the media families that are missing, and how many there are, if that is all that was found:
+    /// then the backup is incomplete rather than damaged.
+    pub fn missing_families<'f>(
+        findings: impl IntoIterator<Item = &'f Self>,
+    ) -> Option<(Vec<u16>, u16)> {
+        let missing = findings.into_iter().map(|found| match found.damage {
+            Damage::FamilyMissing { number, count } => Some((number, count)),
+            _ => None,
+        });
+        let missing: Vec<(u16, u16)> = missing.collect::<Option<_>>()?;
+        let (_, count) = *missing.first()?;
+        Some((missing.iter().map(|(number, _)| *number).collect(), count))
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.damage)

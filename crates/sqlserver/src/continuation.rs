@@ -41,12 +41,10 @@ impl Continuation {
         for (index, step) in steps.iter().enumerate() {
             check_differential(step, base, files)?;
             let found = verify(step)?;
-            if let Some(first) = found.first().filter(|_| !continue_after_error) {
-                return Err(Error::Damaged {
-                    path: step.path(),
-                    count: found.len(),
-                    first: first.clone(),
-                });
+            if !continue_after_error
+                && let Some(error) = Error::of_findings(step.path(), &found, found.len())
+            {
+                return Err(error);
             }
             findings.extend(found.into_iter().map(|finding| (index, finding)));
         }

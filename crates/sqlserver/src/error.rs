@@ -59,6 +59,14 @@ pub enum Error {
         /// The set that was restored.
         found: Guid,
     },
+    /// Not all stripes of the backup were named.
+    #[error("{}: {}", path.display(), families_missing(missing, *count))]
+    FamiliesMissing {
+        /// The first file of the set.
+        path: PathBuf,
+        missing: Vec<u16>,
+        count: u16,
+    },
     /// The backup is damaged, and continuing was not requested.
     #[error("{}: damaged in {count} places. The first: {first}", path.display())]
     Damaged {
@@ -102,10 +110,39 @@ impl Error {
         }
     }
 
+    /// What a set with findings is refused for: stripes that are missing are no damage.
+    pub(crate) fn of_findings(path: PathBuf, findings: &[Finding], count: usize) -> Option<Self> {
+        let first = findings.first()?;
+        let missing = Finding::missing_families(findings).filter(|_| findings.len() == count);
+        Some(match missing {
+            Some((missing, count)) => Self::FamiliesMissing {
+                path,
+                missing,
+                count,
+            },
+            None => Self::Damaged {
+                path,
+                count,
+                first: first.clone(),
+            },
+        })
+    }
+
     pub(crate) fn backup(device: &DeviceAddress, source: windlass_bak::Error) -> Self {
         Self::Backup {
             path: path_of(device),
             source,
         }
     }
+}
+
+/// Which media families (stripes) are missing, and what to do.
+pub fn families_missing(missing: &[u16], count: u16) -> String {
+    let numbers: Vec<String> = missing.iter().map(u16::to_string).collect();
+    let (family, is, file) = match missing.len() {
+        1 => ("family", "is", "its file"),
+        _ => ("families", "are", "their files"),
+    };
+    let numbers = numbers.join(", ");
+    format!("media {family} {numbers} of {count} {is} missing; name {file} too")
 }

@@ -33,7 +33,7 @@ mod unpack;
 
 pub use continuation::Continuation;
 pub use ending::complete;
-pub use error::Error;
+pub use error::{Error, families_missing};
 pub use extract::{Extracted, ExtractedTable, Format, extract, extract_within};
 pub use input::{BackupInput, is_sql_server};
 pub use offline::{OfflineFile, OfflineSnapshot, OfflineTarget};

@@ -117,14 +117,11 @@ pub fn restore(steps: &[Step], destination: &Destination) -> Result<Restored, Er
             check_differential(step, base.set, &paths)?;
         }
         let rebuilt = run(step, &mut target)?;
-        if let Some(first) = rebuilt.findings.first()
-            && !destination.continue_after_error
+        let count = rebuilt.findings.len() + rebuilt.more_findings as usize;
+        if !destination.continue_after_error
+            && let Some(error) = Error::of_findings(step.path(), &rebuilt.findings, count)
         {
-            return Err(Error::Damaged {
-                path: step.path(),
-                count: rebuilt.findings.len() + rebuilt.more_findings as usize,
-                first: first.clone(),
-            });
+            return Err(error);
         }
         if index == 0 {
             base.set = rebuilt.set.header.guid;

@@ -270,7 +270,10 @@ fn both_halves_of_a_stripe_give_the_database_in_any_order_and_one_half_does_not(
         ..Destination::default()
     };
     let refused = restore(&steps(&folder, &[&[one]]), &destination);
-    assert!(matches!(refused, Err(Error::Damaged { .. })), "{refused:?}");
+    let Err(Error::FamiliesMissing { missing, count, .. }) = &refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((missing.as_slice(), *count), (&[2][..], 2));
     assert_eq!(std::fs::read_dir(to.path()).unwrap().count(), 0);
 }
 

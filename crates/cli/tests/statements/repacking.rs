@@ -202,6 +202,7 @@ fn stripes_are_packed_encrypted_into_other_stripes_and_come_back_in_their_order(
         "{}",
         one.err
     );
+    assert!(one.err.contains("Msg 3132"), "{}", one.err);
     assert!(!place.path("x.wl").exists());
     let to = [
         "--to",
@@ -252,6 +253,8 @@ fn media_with_sets_of_several_files_give_back_each_by_one_of_its_sets() {
     }
     let kept = place.run(&["unpack", "x.wl", "--set", "3", "--to", "a"]);
     assert_eq!(kept.code, Some(1), "{}", kept.err);
+    assert!(kept.err.contains("--replace overwrites it"), "{}", kept.err);
+    assert!(!kept.err.contains("MOVE"), "{}", kept.err);
     place.succeed(&["backup", "app.db", "--to", "x.wl"]);
     let own = place.run(&["unpack", "x.wl", "--set", "4", "--to", "b"]);
     assert!(

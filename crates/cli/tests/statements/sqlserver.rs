@@ -191,6 +191,11 @@ fn verify_names_the_damaged_page_and_a_missing_half() {
         "{}",
         run.err
     );
+    assert!(!run.err.contains("Damage"), "{}", run.err);
+    let run = place.run(&["restore", &half, "--to", &place.text("temp")]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.err.contains("Msg 3132"), "{}", run.err);
+    assert!(run.err.contains("2 of 2 is missing"), "{}", run.err);
 }
 
 #[test]
@@ -210,6 +215,14 @@ fn restore_writes_data_files_only_where_it_is_told_to() {
         "{}",
         refused.err
     );
+    // A restore into one file is what a SQLite database would have.
+    for dry in [&[][..], &["--dry-run"]] {
+        let run = place.run(&[&["restore", &full, "--to", "x.db"], dry].concat());
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        for said in ["Msg 50359", "windlass extract", "--to FILE"] {
+            assert!(run.err.contains(said), "{said}: {}", run.err);
+        }
+    }
     std::fs::create_dir(place.path("out")).expect("a folder");
     let script = format!(
         "RESTORE DATABASE x FROM DISK = '{full}', DISK = '{differential}'

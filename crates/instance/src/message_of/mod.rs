@@ -106,6 +106,7 @@ fn sql_server_messages(error: &windlass_sqlserver::Error) -> Vec<Message> {
             vec![table::cannot_open_device(path.display(), os_error(source))]
         }
         Error::Exists(path) => vec![table::file_cannot_be_created(path.display())],
+        Error::FamiliesMissing { missing, count, .. } => vec![stripes_missing(missing, *count)],
         Error::OtherBase { .. } => vec![table::wrong_differential_base(), note()],
         Error::NoDestination(_)
         | Error::SameDestination(_)
@@ -121,6 +122,13 @@ fn sql_server_messages(error: &windlass_sqlserver::Error) -> Vec<Message> {
             vec![table::set_damaged(), note()]
         }
     }
+}
+
+/// Says which stripes of a SQL Server backup were not named.
+pub(crate) fn stripes_missing(missing: &[u16], count: u16) -> Message {
+    let provided = usize::from(count).saturating_sub(missing.len());
+    let which = windlass_sqlserver::families_missing(missing, count);
+    table::families_missing(count, provided).with_advice(Some(format!("Here {which}.")))
 }
 
 fn sqlite_message(error: &rusqlite::Error) -> Message {

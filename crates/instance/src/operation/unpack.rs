@@ -1,7 +1,7 @@
 //! Writes the files of SQL Server from which sets on Windlass media were copied.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_bak::Original;
 use windlass_base::message::table;
@@ -230,7 +230,24 @@ fn paths(
             own: &[],
             together: &together,
         };
-        placing.check(session, &wish)?;
+        placing
+            .check(session, &wish)
+            .map_err(|failure| refusal(failure, device, path))?;
     }
     Ok(paths)
+}
+
+/// Why a file cannot be written, without the words of a restore: here is no MOVE.
+fn refusal(failure: Failure, device: &str, path: &Path) -> Failure {
+    let exists = table::file_exists("", "", "").number;
+    match failure.messages.into_iter().next() {
+        Some(cause) if cause.number != exists => cause.into(),
+        _ => {
+            let why = format!(
+                "'{}' exists: --replace overwrites it; or name another file with --to",
+                path.display()
+            );
+            table::cannot_unpack(device, why).into()
+        }
+    }
 }

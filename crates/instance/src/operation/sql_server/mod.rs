@@ -9,7 +9,7 @@ mod restore;
 use std::path::Path;
 
 use windlass_bak::columns::{self, Cell};
-use windlass_bak::{Listing, SetListing, Verified, Verifier};
+use windlass_bak::{Finding, Listing, SetListing, Verified, Verifier};
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_base::word::Algorithm;
@@ -26,7 +26,7 @@ use super::media::{MediaOptions, Required};
 use super::media_rows;
 use super::restore::{outside_folders, placed};
 use super::{DeviceName, Store, resolve};
-use crate::message_of::os_error;
+use crate::message_of::{os_error, stripes_missing};
 use crate::{Failure, ResultSet, Session, Sink, Value};
 
 /// Maximum number of damages listed individually.
@@ -166,6 +166,11 @@ impl<'a> Media<'a> {
 
     /// The findings, as messages.
     pub(super) fn damages(&self, verified: &Verified, on_damage: OnDamage) -> Failure {
+        let found = verified.findings.iter().map(|found| &found.finding);
+        let missing = Finding::missing_families(found).filter(|_| verified.more_findings == 0);
+        if let Some((missing, count)) = missing {
+            return stripes_missing(&missing, count).into();
+        }
         let listed = match on_damage {
             OnDamage::Stop => 1,
             OnDamage::Continue => DAMAGES_LISTED,

@@ -47,6 +47,7 @@ impl Media<'_> {
         {
             return self.go_on(session, waiting, options, sink);
         }
+        self.refuse_file(options)?;
         let mut moves = Vec::new();
         for (logical, written) in &options.moves {
             let path = session.instance.drives().path(written);
@@ -88,6 +89,15 @@ impl Media<'_> {
             true => Ok(()),
             false => Err(Failure::of_loss(vec![table::set_damaged()])),
         }
+    }
+
+    /// Refuses a target that is no folder, such as the name of a SQLite file: the database has several files.
+    fn refuse_file(&self, options: &RestoreOptions) -> Result<(), Failure> {
+        let Some(target) = options.target.as_deref().filter(|path| !path.is_dir()) else {
+            return Ok(());
+        };
+        let device = self.devices.first().map_or("", |device| &device.name);
+        Err(table::sql_server_needs_folder(device, target.display()).into())
     }
 
     fn has_full(&self) -> Result<bool, Failure> {
