@@ -64,13 +64,14 @@ fn main() -> ExitCode {
     let (outcome, is_check) = match args::command().try_get_matches_from(&written) {
         Ok(matches) => {
             let is_check = matches.subcommand_name() == Some("check");
-            (run(&matches), is_check)
+            let outcome = run(&matches).unwrap_or_else(|refusal| misused(&refusal, is_check));
+            (outcome, is_check)
         }
         Err(error) => {
-            let is_check = written.iter().any(|word| word == "check");
+            let is_check = tips::command_in(&written).as_deref() == Some("check");
             let mut error = visibly(&written).unwrap_or(error);
             tips::improve(&mut error, &written);
-            (reported(&error), is_check)
+            (reported(&error, is_check), is_check)
         }
     };
     // A truncated result must not be mistaken for a complete one.
@@ -101,20 +102,35 @@ fn visibly(written: &[OsString]) -> Option<clap::Error> {
     args::command().try_get_matches_from(words).err()
 }
 
+/// Reports why the command line, or the settings, cannot be followed.
+fn misused(reason: &str, is_check: bool) -> Outcome {
+    output::error_line(reason);
+    if is_check {
+        operate::check::unknown(reason);
+    }
+    Outcome::Misused
+}
+
 /// Prints help, the version, or the error in the command line.
-fn reported(error: &clap::Error) -> Outcome {
-    if error.use_stderr() && output::speaks_json() {
-        let text = error.render().to_string();
-        output::error_line(text.trim_start_matches("error: "));
-        return Outcome::Misused;
+fn reported(error: &clap::Error, is_check: bool) -> Outcome {
+    if !error.use_stderr() {
+        output::printed(error.print());
+        return Outcome::Succeeded;
     }
-    let printed = error.print();
-    if error.use_stderr() {
+    let text = error.render().to_string();
+    let text = text.trim_start_matches("error: ");
+    if output::speaks_json() {
+        output::error_line(text);
+    } else {
         // A failure to print could not be reported.
-        return Outcome::Misused;
+        error.print().ok();
     }
-    output::printed(printed);
-    Outcome::Succeeded
+    if is_check {
+        // What follows is how the command is used.
+        let (reason, _) = text.split_once("\n\n").unwrap_or((text, ""));
+        operate::check::unknown(reason);
+    }
+    Outcome::Misused
 }
 
 /// What the command line and the configuration files say. A server asks again.
@@ -126,30 +142,21 @@ fn configured(matches: &ArgMatches) -> Result<(Common, Settings), String> {
     Ok((common, settings))
 }
 
-fn run(matches: &ArgMatches) -> Outcome {
-    if let Some(refusal) = url::misplaced(matches) {
-        output::error_line(&refusal.text);
-        return Outcome::Misused;
-    }
-    let command = match Arguments::from_arg_matches(matches) {
-        Ok(arguments) => arguments.command,
-        Err(error) => return reported(&error),
-    };
-    let (common, settings) = match configured(matches) {
-        Ok(configured) => configured,
-        Err(error) => {
-            output::error_line(&error);
-            return Outcome::Misused;
-        }
-    };
-    if common.json {
+/// Runs the command; or says why the command line, or the settings, cannot be followed.
+fn run(matches: &ArgMatches) -> Result<Outcome, String> {
+    let arguments = Arguments::from_arg_matches(matches).map_err(|error| error.to_string())?;
+    let command = arguments.command;
+    let configured = configured(matches);
+    if matches!(&configured, Ok((common, _)) if common.json) {
         output::speak_json();
     }
-    let is_server = matches!(command, Command::Serve(_));
-    if let Err(error) = settings.begin_log(is_server) {
-        output::error_line(&error.to_string());
-        return Outcome::Misused;
+    if let Some(refusal) = url::misplaced(matches) {
+        return Err(refusal.text);
     }
+    let (common, settings) = configured?;
+    let is_server = matches!(command, Command::Serve(_));
+    let log = settings.begin_log(is_server);
+    log.map_err(|error| error.to_string())?;
     let name = matches.subcommand_name().unwrap_or_default().to_owned();
     let is_service = !matches!(command, Command::DemoWriter(_));
     // A server has started when it listens.
@@ -173,7 +180,7 @@ fn run(matches: &ArgMatches) -> Outcome {
         service::end(&name, how);
     }
     tracing::debug!(command = name, how, "program ended");
-    outcome
+    Ok(outcome)
 }
 
 /// Runs a command, and updates the metrics after one that changes them.

@@ -305,7 +305,7 @@ fn improve_command(error: &mut clap::Error) {
 }
 
 /// The first word that is a command.
-fn command_in(written: &[OsString]) -> Option<String> {
+pub(crate) fn command_in(written: &[OsString]) -> Option<String> {
     let all = args::command();
     let mut words = written.iter().skip(1).map(|word| word.to_string_lossy());
     let found = words.find(|word| all.find_subcommand(word.as_ref()).is_some());

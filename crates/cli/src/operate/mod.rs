@@ -18,7 +18,7 @@
 //! | `doctor` | checks a set-up and reports problems |
 //! | `generate`, `man` | completions and manual pages |
 
-mod check;
+pub(crate) mod check;
 mod copies;
 mod credential;
 mod doctor;

@@ -557,7 +557,24 @@ fn what_cannot_be_checked_is_unknown() {
         assert!(run.out.contains(expected), "{}", run.out);
     }
     assert!(!place.path("nosuch").exists(), "a check makes no instance");
-    assert_eq!(place.run(&["check", "--rpo", "soon"]).code, Some(3));
+    // A command line, or a file of settings, that cannot be followed is told there as well.
+    std::fs::write(place.path("wrong.toml"), "surely_no_key = 1").expect("a file");
+    for (arguments, expected) in [
+        (&["check", "--rpo", "soon"][..], "invalid value 'soon'"),
+        (&["check", "--zzz"], "unexpected argument '--zzz' found"),
+        (&["check", "--config", "wrong.toml"], "surely_no_key"),
+        (&["check", "--log-file", "nosuch/log"], "nosuch/log"),
+    ] {
+        let run = place.run(arguments);
+        assert_eq!(run.code, Some(3), "{arguments:?}: {}", run.out);
+        assert!(run.out.starts_with("WINDLASS UNKNOWN - "), "{}", run.out);
+        assert!(run.out.contains(expected), "{}", run.out);
+        assert_eq!(run.out.lines().count(), 1, "{}", run.out);
+        assert!(run.err.contains(expected), "{}", run.err);
+        let run = place.run(&[arguments, &["--json"]].concat());
+        let found: Json = serde_json::from_str(&run.out).expect("an object");
+        assert_eq!((&found["state"], &found["code"]), (&"UNKNOWN".into(), &3.into()));
+    }
     let catalog = place.path("instance/windlass.catalog");
     std::fs::write(catalog, "nonsense ".repeat(1000)).expect("a damaged catalog");
     let run = on(&place, &["check"]);

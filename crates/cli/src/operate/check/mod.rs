@@ -17,13 +17,14 @@ mod media;
 mod verdict;
 
 use clap::Args;
+use serde_json::Value as Json;
 use windlass_base::{Message, Moment};
 use windlass_catalog::provenance::is_named;
 
 use super::history::parse_rpo;
 use crate::args::Common;
 use crate::command::Outcome;
-use crate::output::{result_json, result_line};
+use crate::output::{result_json, result_line, speaks_json};
 use verdict::{Reason, Subject, Verdict};
 
 const NOTES: &str = "\
@@ -84,6 +85,26 @@ pub(super) fn run(arguments: &CheckArguments, common: &Common) -> Outcome {
         result_line(&verdict.to_line(limits));
     }
     Outcome::Checked(verdict.state().code())
+}
+
+/// Says on standard output, where monitoring systems look, that nothing was checked: the command line or the settings
+/// cannot be followed.
+pub(crate) fn unknown(reason: &str) {
+    let words: Vec<&str> = reason.split_whitespace().collect();
+    let verdict = Verdict::unknown(words.join(" "));
+    // Without a command line there are no limits, and nothing was compared with one.
+    let limits = Limits {
+        rpo: 0,
+        verified_within: None,
+        now: Moment::now().0,
+        now_utc: jiff::Timestamp::now().as_second(),
+    };
+    if !speaks_json() {
+        return result_line(&verdict.to_line(limits));
+    }
+    let mut object = verdict.to_json(limits);
+    object["rpo_seconds"] = Json::Null;
+    result_json(&object.to_string());
 }
 
 /// The texts of messages, on one line.
