@@ -32,6 +32,7 @@ mod user;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, FromArgMatches as _};
 use windlass_base::visible;
 
@@ -70,6 +71,10 @@ fn main() -> ExitCode {
         Err(error) => {
             let is_check = tips::command_in(&written).as_deref() == Some("check");
             let mut error = visibly(&written).unwrap_or(error);
+            let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+            if error.use_stderr() && !is_help && operate::settings::ask_for_json(&written) {
+                output::speak_json();
+            }
             tips::improve(&mut error, &written);
             (reported(&error, is_check), is_check)
         }

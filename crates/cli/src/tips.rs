@@ -233,6 +233,7 @@ fn reworded(error: &clap::Error) -> Option<clap::Error> {
 pub(crate) fn improve(error: &mut clap::Error, written: &[OsString]) {
     match error.kind() {
         ErrorKind::InvalidSubcommand => return improve_command(error),
+        ErrorKind::MissingSubcommand => return leave_out_hidden(error),
         ErrorKind::ValueValidation => {
             if let Some(reworded) = reworded(error) {
                 *error = reworded;
@@ -302,6 +303,20 @@ fn improve_command(error: &mut clap::Error) {
         }
         (None, None) => {}
     }
+}
+
+/// Leaves commands out of the list that the help does not show either.
+fn leave_out_hidden(error: &mut clap::Error) {
+    let Some(ContextValue::Strings(listed)) = error.get(ContextKind::ValidSubcommand) else {
+        return;
+    };
+    let all = args::command();
+    let is_shown = |name: &&String| {
+        let known = all.find_subcommand(name.as_str());
+        !known.is_some_and(clap::Command::is_hide_set)
+    };
+    let shown: Vec<String> = listed.iter().filter(is_shown).cloned().collect();
+    error.insert(ContextKind::ValidSubcommand, ContextValue::Strings(shown));
 }
 
 /// The first word that is a command.
@@ -379,6 +394,13 @@ mod tests {
         );
         let address = said(&["windlass", "serve", "--tds", "here"]);
         assert!(address.contains("such as 127.0.0.1:1433"), "{address}");
+    }
+
+    #[test]
+    fn a_missing_command_is_not_one_that_the_help_hides() {
+        let missing = said(&["windlass", "--json"]);
+        assert!(missing.contains("backup"), "{missing}");
+        assert!(!missing.contains("demo-writer"), "{missing}");
     }
 
     #[test]

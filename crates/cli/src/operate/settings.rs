@@ -5,7 +5,10 @@
 //! that replaces both. An unknown key is an error, so that misspelt settings are noticed. A file that somebody else
 //! could have written is refused: settings name commands to run.
 
+mod fault;
+
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
@@ -20,6 +23,7 @@ use crate::args::Common;
 use crate::command::Outcome;
 use crate::logging::{self, Format, Level};
 use crate::output::{Console, Layout, result_json};
+use fault::fault;
 
 const BUILT_IN: &str = "built in";
 
@@ -148,35 +152,36 @@ pub(crate) enum Error {
 
 /// Reads the files and applies the command line.
 pub(crate) fn load(common: &Common, matches: &ArgMatches) -> Result<Settings, Error> {
-    let mut settings = Settings {
-        instance: built_in(None),
-        machine_name: built_in(None),
-        json: built_in(false),
-        metrics: built_in(None),
-        on_success: built_in(None),
-        on_failure: built_in(None),
-        log_file: built_in(None),
-        log_format: built_in(None),
-        log_level: built_in(None),
-        restore_folders: built_in(None),
-        restores_must_be_encrypted: built_in(None),
-        restores_signed_by: built_in(None),
-        drives: BTreeMap::new(),
-        files: Vec::new(),
-    };
-    match &common.config {
-        // A file given by the user must exist.
-        Some(path) => settings.read(path, true)?,
-        None => {
-            settings.read(Path::new(SYSTEM_FILE), false)?;
-            if let Some(path) = user_file() {
-                settings.read(&path, false)?;
-            }
-        }
-    }
+    let mut settings = Settings::unset();
+    settings.read_all(common.config.as_deref())?;
     settings.override_by(common, matches);
     settings.check()?;
     Ok(settings)
+}
+
+/// Whether the files ask for JSON, where the command line is wrong. What is wrong with a file is told when it is used.
+pub(crate) fn ask_for_json(written: &[OsString]) -> bool {
+    let of_environment = || std::env::var_os("WINDLASS_CONFIG").filter(|path| !path.is_empty());
+    let config = config_in(written).or_else(|| of_environment().map(PathBuf::from));
+    let mut settings = Settings::unset();
+    settings.read_all(config.as_deref()).is_ok() && settings.json.value
+}
+
+/// The file that the command line names.
+fn config_in(written: &[OsString]) -> Option<PathBuf> {
+    let mut words = written.iter();
+    while let Some(word) = words.next() {
+        if word == "--config" {
+            return words.next().map(PathBuf::from);
+        }
+        let named = word
+            .to_str()
+            .and_then(|word| word.strip_prefix("--config="));
+        if let Some(path) = named {
+            return Some(PathBuf::from(path));
+        }
+    }
+    None
 }
 
 fn built_in<T>(value: T) -> Setting<T> {
@@ -203,24 +208,38 @@ fn user_file() -> Option<PathBuf> {
     crate::user::settings_folder().map(|folder| folder.join("windlass/config.toml"))
 }
 
-/// What is wrong with a file, and where, in one line.
-fn fault(path: &str, text: &str, error: &toml::de::Error) -> String {
-    let reason = error.message().replace('\n', ", ");
-    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
-        return format!("{path}: {reason}");
-    };
-    let line = before.matches('\n').count() + 1;
-    let column = before
-        .rsplit('\n')
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .count()
-        + 1;
-    format!("{path}, line {line}, column {column}: {reason}")
-}
-
 impl Settings {
+    fn unset() -> Self {
+        Self {
+            instance: built_in(None),
+            machine_name: built_in(None),
+            json: built_in(false),
+            metrics: built_in(None),
+            on_success: built_in(None),
+            on_failure: built_in(None),
+            log_file: built_in(None),
+            log_format: built_in(None),
+            log_level: built_in(None),
+            restore_folders: built_in(None),
+            restores_must_be_encrypted: built_in(None),
+            restores_signed_by: built_in(None),
+            drives: BTreeMap::new(),
+            files: Vec::new(),
+        }
+    }
+
+    /// Reads the file that the user names, which must exist; or the system's and the user's.
+    fn read_all(&mut self, config: Option<&Path>) -> Result<(), Error> {
+        if let Some(path) = config {
+            return self.read(path, true);
+        }
+        self.read(Path::new(SYSTEM_FILE), false)?;
+        match user_file() {
+            Some(path) => self.read(&path, false),
+            None => Ok(()),
+        }
+    }
+
     fn read(&mut self, path: &Path, must_exist: bool) -> Result<(), Error> {
         let shown = path.display().to_string();
         let text = match windlass_io::obeyed::read(path, BYTES_MAX) {

@@ -26,6 +26,26 @@ fn settings_are_not_looked_for_below_the_current_folder() {
 }
 
 #[test]
+fn settings_that_ask_for_json_get_errors_of_the_command_line_as_objects() {
+    let place = Place::new();
+    std::fs::write(place.path("c.toml"), "json = true\n").expect("settings");
+    for line in [
+        "backup --config c.toml",
+        "backup --config=c.toml --zzz",
+        "backup E:x --to y --config c.toml",
+    ] {
+        let run = place.run(&line.split(' ').collect::<Vec<_>>());
+        assert_eq!(run.code, Some(2), "{line}: {}", run.err);
+        let object: serde_json::Value = serde_json::from_str(&run.err).expect(line);
+        assert!(object["number"].is_u64(), "{line}: {}", run.err);
+    }
+    let mut command = place.command(&["backup"]);
+    command.env("WINDLASS_CONFIG", "c.toml");
+    let run = Run::of(&command.output().expect("it runs"));
+    serde_json::from_str::<serde_json::Value>(&run.err).expect("an object");
+}
+
+#[test]
 fn a_machine_without_certificates_of_authorities_is_named_as_such() {
     let place = Place::new();
     std::fs::create_dir(place.path("none")).expect("a folder");

@@ -234,7 +234,10 @@ fn what_has_no_name_or_no_place_is_told_in_words_of_the_command_line() {
             "import app.db --into x --data other.db --instance i",
             "--data other.db: there is such a file, and an import overwrites none",
         ),
-        ("export app --to x.db", "name the instance with --instance DIR"),
+        (
+            "export app --to x.db",
+            "name the instance with --instance DIR",
+        ),
     ] {
         let run = place.run(&line.split(' ').collect::<Vec<_>>());
         assert_eq!(run.code, Some(2), "{line}: {}", run.err);

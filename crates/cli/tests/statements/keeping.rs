@@ -573,7 +573,10 @@ fn what_cannot_be_checked_is_unknown() {
         assert!(run.err.contains(expected), "{}", run.err);
         let run = place.run(&[arguments, &["--json"]].concat());
         let found: Json = serde_json::from_str(&run.out).expect("an object");
-        assert_eq!((&found["state"], &found["code"]), (&"UNKNOWN".into(), &3.into()));
+        assert_eq!(
+            (&found["state"], &found["code"]),
+            (&"UNKNOWN".into(), &3.into())
+        );
     }
     let catalog = place.path("instance/windlass.catalog");
     std::fs::write(catalog, "nonsense ".repeat(1000)).expect("a damaged catalog");
