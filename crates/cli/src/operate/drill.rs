@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value as Json, json};
-use windlass_base::Guid;
-use windlass_base::json_time;
 use windlass_base::message::table;
 use windlass_base::size::Bytes;
 use windlass_base::word::Depth;
-use windlass_instance::operation::{Aim, DrillOptions, DrillOutcome, StopAt};
+use windlass_base::{Guid, Moment, json_time};
+use windlass_instance::operation::{Aim, DrillOptions, DrillOutcome, DrilledSet, StopAt};
 use windlass_instance::{Failure, Session};
 
 use super::texts;
@@ -25,11 +24,7 @@ const NOTES: &str = "\
 Each database is restored from its backups into a new folder in --scratch, opened, checked with SQLite's own check and
 asked --query, then deleted. No database of the instance is touched. The exit code is 1 if any of them is not proven.
 The ledger is in the instance: SELECT * FROM msdb.dbo.windlass_drill. What a killed drill has left in --scratch, the
-next one there removes.
-
-  windlass drill --instance /srv/instance --scratch /var/tmp
-  windlass drill app --from /backups --scratch /var/tmp --at random --query 'SELECT count(*) FROM orders'
-  windlass drill --instance /srv/instance --scratch /var/tmp --subset 1/7";
+next one there removes.";
 
 /// `windlass drill`
 #[derive(Debug, Args)]
@@ -227,13 +222,21 @@ const COLUMNS: [&str; 8] = [
 /// The same for programs.
 fn object(database: &str, result: Result<&DrillOutcome, &Failure>) -> Json {
     let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+    let time = |at: Option<Moment>| at.map(|at| json_time(&at.to_string()));
+    let backup = |set: &DrilledSet| {
+        json!({
+            "type": set.set_type.name(),
+            "started": time(set.started),
+            "finished": time(set.finished),
+        })
+    };
     match result {
         Ok(outcome) => json!({
             "database": database,
             "result": if outcome.restore.is_some() { "proven" } else { "not tried" },
             "error": null,
             "restored_to": outcome.restored_to.as_deref().map(json_time),
-            "backups": outcome.sets,
+            "backups": outcome.sets.iter().map(backup).collect::<Vec<_>>(),
             "size_bytes": outcome.database_bytes,
             "restore_seconds": seconds(outcome.restore),
             "check_seconds": seconds(outcome.check),
@@ -259,7 +262,7 @@ fn row(database: &str, result: Result<&DrillOutcome, &Failure>) -> Vec<String> {
                 None => "not tried".to_owned(),
             },
             outcome.restored_to.clone().unwrap_or_default(),
-            outcome.sets.join(", "),
+            outcome.sets_in_words(),
             Bytes(outcome.database_bytes).to_string(),
             seconds(outcome.restore),
             seconds(outcome.check),

@@ -90,6 +90,22 @@ fn any_moment_of_the_backups_can_be_proven() {
 }
 
 #[test]
+fn the_backups_of_a_drill_are_objects_for_programs() {
+    let place = backed_up();
+    let run = drill(&place, &["Shop", "--json"]);
+    assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
+    let found: serde_json::Value = serde_json::from_str(&run.out).expect("an array");
+    let backups = found[0]["backups"].as_array().expect("an array");
+    let types: Vec<_> = backups.iter().map(|backup| &backup["type"]).collect();
+    assert_eq!(types, ["full", "log", "log"]);
+    for backup in backups {
+        let finished = backup["finished"].as_str().expect("a time");
+        assert_eq!(finished.find('T'), Some(10), "{finished}");
+        assert!(backup["started"].is_string(), "{backup}");
+    }
+}
+
+#[test]
 fn what_is_not_proven_is_an_error_in_the_ledger() {
     let place = backed_up();
     let failed = |arguments: &[&str], number: &str| {

@@ -73,7 +73,7 @@ pub use credential::{CredentialChoice, CredentialOptions};
 pub use device::{DeviceName, is_url, shown};
 pub(crate) use device::{Store, addresses, check_url};
 use device::{expand, resolve};
-pub use drill::{DrillOptions, DrillOutcome};
+pub use drill::{DrillOptions, DrillOutcome, DrilledSet};
 pub use expire::{
     ExpireError, ExpireOptions, ExpireReport, ExpiredMedia, Removal, Trust, VERIFIED_WITHIN_HOURS,
 };

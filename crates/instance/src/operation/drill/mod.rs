@@ -14,12 +14,14 @@
 mod proof;
 mod run;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use windlass_base::word;
+use windlass_base::{Moment, word};
 use windlass_crypt::KeyRing;
 use windlass_io::queue::IoMethodChoice;
+use windlass_media::SetType;
 
 use super::{Aim, DeviceName};
 
@@ -46,11 +48,37 @@ pub struct DrillOptions {
     pub io_method: IoMethodChoice,
 }
 
+/// A backup set that a drill restores.
+#[derive(Debug, Clone, Copy)]
+pub struct DrilledSet {
+    pub set_type: SetType,
+    pub started: Option<Moment>,
+    pub finished: Option<Moment>,
+}
+
+impl fmt::Display for DrilledSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.set_type.name())?;
+        match self.finished.or(self.started) {
+            Some(made) => write!(f, " {made}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl DrillOutcome {
+    /// The sets in words.
+    pub fn sets_in_words(&self) -> String {
+        let sets: Vec<String> = self.sets.iter().map(ToString::to_string).collect();
+        sets.join(", ")
+    }
+}
+
 /// What a drill has proven.
 #[derive(Debug, Clone)]
 pub struct DrillOutcome {
     /// The sets that were restored, in order.
-    pub sets: Vec<String>,
+    pub sets: Vec<DrilledSet>,
     /// The state that was restored: a time, as far as it is known.
     pub restored_to: Option<String>,
     /// Of all files together.

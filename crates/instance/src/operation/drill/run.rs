@@ -11,7 +11,7 @@ use windlass_source::Recovery;
 use windlass_source::engine::{StopAt, describe};
 
 use super::proof::{Proof, Restored};
-use super::{DrillOptions, DrillOutcome};
+use super::{DrillOptions, DrillOutcome, DrilledSet};
 use crate::message_of::os_error;
 use crate::operation::device;
 use crate::operation::media::MediaOptions;
@@ -75,7 +75,7 @@ fn attempt(
     if last.set.source_kind == SourceKind::SqlServerFiles {
         return Err(table::drill_needs_own_media(database).into());
     }
-    outcome.sets = plan.steps.iter().map(named).collect();
+    outcome.sets = plan.steps.iter().map(drilled).collect();
     outcome.restored_to = state_of(&plan, &last.set);
     outcome.database_bytes = bytes_of(&last.set);
     if let Some(most) = options.space_bytes_max
@@ -233,10 +233,12 @@ fn bytes_of(set: &SetConfiguration) -> u64 {
     }
 }
 
-fn named(step: &Step) -> String {
-    let kind = step.set.set_type.name();
-    let made = step.set.finished.or(step.set.started);
-    made.map_or_else(|| kind.to_owned(), |made| format!("{kind} {made}"))
+fn drilled(step: &Step) -> DrilledSet {
+    DrilledSet {
+        set_type: step.set.set_type,
+        started: step.set.started,
+        finished: step.set.finished,
+    }
 }
 
 /// The time of the state to which the sets lead.
@@ -268,7 +270,7 @@ fn record_of(
         database: database.to_owned(),
         began,
         restored_to: outcome.restored_to.clone(),
-        backup_sets: outcome.sets.join(", "),
+        backup_sets: outcome.sets_in_words(),
         database_bytes: outcome.database_bytes,
         restore: outcome.restore,
         check: outcome.check.map(|time| (depth, time)),
