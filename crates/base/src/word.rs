@@ -130,8 +130,8 @@ words! {
 words! {
     /// How much of a database SQLite's own check looks at.
     Depth, "a depth":
-    Quick = 1 "QUICK" "Check each page and row: PRAGMA `quick_check`",
-    Full = 2 "FULL" "Also check indexes against their tables: PRAGMA `integrity_check`",
+    Quick = 1 "QUICK" "Check each page and row: SQLite's quick check",
+    Full = 2 "FULL" "Also check indexes against their tables: SQLite's integrity check",
 }
 
 #[expect(

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 const NOTES: &str = "\
-The unit starts `windlass serve` with this instance and the options after --, as a user without rights, confined to
+The unit starts windlass serve with this instance and the options after --, as a user without rights, confined to
 the instance's folder and the --writable ones. Run it as root on the machine that is to serve:
 
   windlass install --instance /srv/windlass --user windlass --writable /srv/backup -- --on-job-failure 'mail -s failed ops'
@@ -33,7 +33,7 @@ pub(crate) struct InstallArguments {
     /// Replace a unit that is there
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Options of `windlass serve`, after --
+    /// Options of windlass serve, after --
     #[arg(last = true, value_name = "OPTIONS")]
     pub(crate) options: Vec<OsString>,
 }

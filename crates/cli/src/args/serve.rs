@@ -77,7 +77,7 @@ pub(crate) struct ServeArguments {
     /// server, and a differential backup closes the gap; hold keeps the database's own log, which grows until there is room
     #[arg(long, value_name = "WHAT", default_value = "gap", value_parser = parse_when_full)]
     pub(crate) when_full: WhenFull,
-    /// How long running requests may go on when the server is asked to end: seconds, or `forever`. A second
+    /// How long running requests may go on when the server is asked to end: seconds, or forever. A second
     /// signal cancels them at once
     #[arg(long, value_name = "SECONDS", default_value = "10")]
     pub(crate) patience: Patience,

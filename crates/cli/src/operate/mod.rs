@@ -199,7 +199,7 @@ pub(crate) struct ExpireArguments {
 /// `windlass sqlbackup`
 #[derive(Debug, Args)]
 pub(crate) struct SqlbackupArguments {
-    /// The command, as given to -SQL of `SQLBackupC`
+    /// The command, as given to -SQL of SQL Backup's program
     #[arg(
         long = "sql",
         short = 'S',
@@ -256,7 +256,7 @@ pub(crate) struct ConfigArguments {
 /// `windlass metrics`
 #[derive(Debug, Args)]
 pub(crate) struct MetricsArguments {
-    /// File to write, for the textfile collector of `node_exporter` [default: standard output]
+    /// File to write, for the textfile collector of Prometheus' node exporter [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

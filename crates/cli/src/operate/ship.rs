@@ -25,10 +25,7 @@ const NOTES: &str = "\
 At first a full backup is restored WITH NORECOVERY, with what follows it; from then on every round applies the log backups
 behind the state that was reached. How far the copy is, its own files say: rounds can be killed and begun again. A round that
 fails is tried again after --every; with --once the exit code is 1. --promote applies what there is, without --delay, and
-recovers the copy.
-
-  windlass ship /backups --of shop --to /standby/shop.db --every 60s
-  windlass ship /backups --of shop --to /standby/shop.db --promote";
+recovers the copy.";
 
 /// `windlass ship`
 #[derive(Debug, Args)]

@@ -251,6 +251,12 @@ fn the_help_has_the_global_options_apart_and_three_examples() {
             .lines()
             .take_while(|line| line.starts_with("  windlass "));
         assert_eq!(examples.count(), 3, "{name}: {help}");
+        assert!(!help.contains('`'), "{name}: no Markdown: {help}");
+        let all = help.lines().filter(|line| line.starts_with("  windlass "));
+        let own = all.filter(|line| line.starts_with(&format!("  windlass {name}")));
+        // Notes show what comes behind --, or several commands that belong together.
+        let most = 3 + usize::from(matches!(name.as_str(), "follow" | "install"));
+        assert!(own.count() <= most, "{name}: {help}");
     }
     let help = place.succeed(&["backup", "--help"]).out;
     for heading in ["Media:", "Speed:", "Log backups:", "Many databases:"] {
