@@ -240,7 +240,12 @@ pub(crate) fn improve(error: &mut clap::Error, written: &[OsString]) {
             }
             return;
         }
-        ErrorKind::UnknownArgument => {}
+        ErrorKind::UnknownArgument => {
+            if let Some(negative) = negative(error, written) {
+                *error = negative;
+                return;
+            }
+        }
         _ => return,
     }
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
@@ -266,6 +271,43 @@ pub(crate) fn improve(error: &mut clap::Error, written: &[OsString]) {
         }
         None => {}
     }
+}
+
+/// That the value of an option is negative, if it was taken for an option because it has a unit: `-4K`.
+fn negative(error: &clap::Error, written: &[OsString]) -> Option<clap::Error> {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    if !unknown
+        .strip_prefix('-')?
+        .starts_with(|first: char| first.is_ascii_digit())
+    {
+        return None;
+    }
+    let command = args::command();
+    let found = written.windows(2).find_map(|words| {
+        let [option, value] = words else {
+            return None;
+        };
+        let (option, value) = (option.to_str()?, value.to_str()?);
+        let name = option.strip_prefix("--")?;
+        (value.starts_with(unknown.as_str()) && takes_value(&command, name))
+            .then_some((option, value))
+    });
+    let (option, value) = found?;
+    let said = format!(
+        "invalid value '{value}' for '{option}': it is negative\n\nFor more information, try '--help'.\n"
+    );
+    Some(clap::Error::raw(ErrorKind::ValueValidation, said))
+}
+
+/// Whether an option of this name has a value, in a command or one of its own commands.
+fn takes_value(command: &clap::Command, name: &str) -> bool {
+    let mut known = command.get_arguments();
+    known.any(|known| known.get_long() == Some(name) && known.get_action().takes_values())
+        || command
+            .get_subcommands()
+            .any(|command| takes_value(command, name))
 }
 
 /// Whether an option is probably what was meant: its opposite never is, and one that destroys something hardly.
@@ -394,6 +436,35 @@ mod tests {
         );
         let address = said(&["windlass", "serve", "--tds", "here"]);
         assert!(address.contains("such as 127.0.0.1:1433"), "{address}");
+    }
+
+    #[test]
+    fn a_negative_value_is_one_of_its_option() {
+        for (line, expected) in [
+            (
+                "backup app.db --to x --max-rate -1",
+                "invalid value '-1' for '--max-rate <MB>': it is not a whole number from",
+            ),
+            (
+                "expire x --last -1",
+                "'--last <N>': it is not a whole number from 0",
+            ),
+            ("check --rpo -5", "invalid value '-5' for '--rpo <TIME>'"),
+            (
+                "backup app.db --to x --lock-timeout -1",
+                "'-1' for '--lock-timeout <SECONDS>': it is no number of seconds",
+            ),
+            (
+                "bench devices app.db --block-size -4K",
+                "invalid value '-4K' for '--block-size': it is negative",
+            ),
+        ] {
+            let words = format!("windlass {line}");
+            let found = said(&words.split(' ').collect::<Vec<_>>());
+            assert!(found.contains(expected), "{line}: {found}");
+        }
+        let stray = said(&["windlass", "check", "--json", "-4K"]);
+        assert!(stray.contains("unexpected argument '-4'"), "{stray}");
     }
 
     #[test]

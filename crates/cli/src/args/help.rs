@@ -88,7 +88,7 @@ pub(crate) const EXAMPLES: &[(&str, [&str; 3])] = &[
 
 /// The command line with everything that its help says.
 pub(crate) fn command() -> Command {
-    let mut command = Arguments::command();
+    let mut command = with_negative_numbers(Arguments::command());
     let names: Vec<String> = command
         .get_subcommands()
         .map(|known| known.get_name().to_owned())
@@ -107,6 +107,16 @@ pub(crate) fn command() -> Command {
     usage::shown(command).help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\nOptions:\n{{options}}\n\n{{after-help}}"
     ))
+}
+
+/// Lets values of options be negative numbers, so that each option says what is wrong with one.
+fn with_negative_numbers(command: Command) -> Command {
+    command
+        .mut_args(|known| match known.get_action().takes_values() {
+            true if !known.is_positional() => known.allow_negative_numbers(true),
+            _ => known,
+        })
+        .mut_subcommands(with_negative_numbers)
 }
 
 /// The command line without examples: what remains are the notes of each command.
