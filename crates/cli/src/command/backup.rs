@@ -1,14 +1,17 @@
 //! `windlass backup`
 
+use std::path::{Path, PathBuf};
+
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_codec::Compression;
 use windlass_crypt::Recipient;
+use windlass_device::DeviceAddress;
 use windlass_instance::operation::{
     BackupOptions, CompressionChoice, LogChoice, MissingBase, StoreOptions,
 };
 use windlass_instance::tsql::print;
-use windlass_instance::{Failure, Session, Sink};
+use windlass_instance::{Failure, Session, Sink, is_of_windows, is_url};
 use windlass_pipeline::{OnDamage, Overwrite, Probe};
 
 use super::{
@@ -23,7 +26,7 @@ const NO_BASE: u32 = 3035;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
-    if let Some(outcome) = mirrors_refused(&arguments.media, &arguments.to) {
+    if let Some(outcome) = media_refused(&arguments.media, &arguments.to) {
         return outcome;
     }
     if let Some(outcome) = io_method_refused(arguments.tuning.io) {
@@ -144,10 +147,42 @@ pub(super) fn options(arguments: &BackupArguments) -> BackupOptions {
     }
 }
 
-/// Refuses mirrors of another shape than the first copy.
-pub(super) fn mirrors_refused(arguments: &WrittenArguments, to: &[String]) -> Option<Outcome> {
+/// Refuses mirrors of another shape than the first copy, and a file that is named twice.
+pub(super) fn media_refused(arguments: &WrittenArguments, to: &[String]) -> Option<Outcome> {
     let is_alike = arguments.mirror.is_empty() || arguments.mirror.len().is_multiple_of(to.len());
-    (!is_alike).then(|| misused("give each mirror as many --mirror as there are --to"))
+    if !is_alike {
+        return Some(misused(
+            "give each mirror as many --mirror as there are --to",
+        ));
+    }
+    let mut seen: Vec<(&str, PathBuf)> = Vec::new();
+    for written in to.iter().chain(&arguments.mirror) {
+        let Some(file) = own_file(written) else {
+            continue;
+        };
+        if let Some((first, _)) = seen.iter().find(|(_, other)| *other == file) {
+            return Some(misused(&format!(
+                "'{first}' and '{written}' are the same file: each --to and each --mirror needs a file \
+                 of its own"
+            )));
+        }
+        seen.push((written.as_str(), file));
+    }
+    None
+}
+
+/// The file that a name means, whatever its spelling; `None` if another one may mean another file: NUL, and tags.
+fn own_file(written: &str) -> Option<PathBuf> {
+    if DeviceAddress::special(written).is_some() || written.contains('<') {
+        return None;
+    }
+    if is_url(written) || is_of_windows(written) {
+        return Some(PathBuf::from(written));
+    }
+    let path = PathBuf::from(absolute(Path::new(written)));
+    let in_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    let real = path.canonicalize().ok().or_else(in_folder);
+    Some(real.unwrap_or(path))
 }
 
 /// Reads the certificates and the passphrase for which the sets are encrypted.

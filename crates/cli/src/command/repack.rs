@@ -7,7 +7,7 @@ use windlass_instance::operation::{
 };
 use windlass_pipeline::OnDamage;
 
-use super::backup::{mirrors_refused, recipients, written};
+use super::backup::{media_refused, recipients, written};
 use super::{
     Outcome, absolute, disks, ended, io_method_refused, keys, placed, refused, reported, session,
 };
@@ -16,7 +16,7 @@ use crate::output::{Console, Layout, result_json};
 
 /// `windlass repack`
 pub(crate) fn repack(arguments: &RepackArguments, common: &Common) -> Outcome {
-    if let Some(outcome) = mirrors_refused(&arguments.media, &arguments.to) {
+    if let Some(outcome) = media_refused(&arguments.media, &arguments.to) {
         return outcome;
     }
     if let Some(outcome) = io_method_refused(arguments.tuning.io) {

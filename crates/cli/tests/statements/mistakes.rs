@@ -74,6 +74,29 @@ fn reports_metrics_and_logs_go_over_no_database_and_no_backup() {
 }
 
 #[test]
+fn a_file_that_is_named_twice_is_refused_at_once_whatever_its_spelling() {
+    let place = Place::new();
+    std::os::unix::fs::symlink("temp", place.path("link")).expect("a link");
+    let there = place.text("x.bak");
+    for files in [
+        ["--to x.bak", "--to ./x.bak"],
+        ["--to x.bak", "--to temp/../x.bak"],
+        ["--to temp/x.bak", "--to link/x.bak"],
+        ["--to x.bak", "--mirror x.bak --format"],
+        ["--to x.bak", &format!("--to {there}")],
+    ] {
+        for command in ["backup app.db", "repack app.db"] {
+            let line = format!("{command} {}", files.join(" "));
+            let run = place.run(&line.split(' ').collect::<Vec<_>>());
+            assert_eq!(run.code, Some(2), "{line}: {}", run.err);
+            assert!(run.err.contains("are the same file"), "{line}: {}", run.err);
+        }
+    }
+    assert!(!place.path("x.bak").exists() && !place.path("temp/x.bak").exists());
+    place.succeed(&["backup", "app.db", "--to", "NUL", "--to", "NUL"]);
+}
+
+#[test]
 fn a_backup_does_not_take_a_name_that_an_unfinished_file_would_have() {
     let place = Place::new();
     for name in [
