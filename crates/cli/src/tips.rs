@@ -234,6 +234,7 @@ pub(crate) fn improve(error: &mut clap::Error, written: &[OsString]) {
     match error.kind() {
         ErrorKind::InvalidSubcommand => return improve_command(error),
         ErrorKind::MissingSubcommand => return leave_out_hidden(error),
+        ErrorKind::InvalidValue => return improve_layout(error),
         ErrorKind::ValueValidation => {
             if let Some(reworded) = reworded(error) {
                 *error = reworded;
@@ -347,6 +348,29 @@ fn improve_command(error: &mut clap::Error) {
     }
 }
 
+/// Says how results get into a file, where a file is named by the option that says it in sqlcmd.
+fn improve_layout(error: &mut clap::Error) {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let (option, value) = (
+        text(ContextKind::InvalidArg),
+        text(ContextKind::InvalidValue),
+    );
+    if option != "--output <LAYOUT>" || value.is_empty() {
+        return;
+    }
+    let tip = format!(
+        "-o says how results look; to write them to a file, as sqlcmd does with -o: > {}",
+        shell_words::quote(value)
+    );
+    error.insert(
+        ContextKind::Suggested,
+        ContextValue::StyledStrs(vec![tip.into()]),
+    );
+}
+
 /// Leaves commands out of the list that the help does not show either.
 fn leave_out_hidden(error: &mut clap::Error) {
     let Some(ContextValue::Strings(listed)) = error.get(ContextKind::ValidSubcommand) else {
@@ -436,6 +460,14 @@ mod tests {
         );
         let address = said(&["windlass", "serve", "--tds", "here"]);
         assert!(address.contains("such as 127.0.0.1:1433"), "{address}");
+    }
+
+    #[test]
+    fn a_file_for_results_is_written_by_the_shell() {
+        let of_sql = said(&["windlass", "sql", "-Q", "SELECT 1", "-o", "out.txt"]);
+        assert!(of_sql.contains("with -o: > out.txt"), "{of_sql}");
+        let of_nothing = said(&["windlass", "sql", "-Q", "SELECT 1", "-o"]);
+        assert!(!of_nothing.contains("tip:"), "{of_nothing}");
     }
 
     #[test]
