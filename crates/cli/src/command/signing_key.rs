@@ -42,6 +42,11 @@ fn make(private: &Path, public: &Path) -> Result<String, Message> {
     let unwritten = |path: &Path, error: &io::Error| {
         table::signing_failed(format!("'{}': {error}", path.display()))
     };
+    let folder = windlass_io::directory::parent(private);
+    if !folder.is_dir() {
+        let missing = format!("the folder '{}' does not exist", folder.display());
+        return Err(table::signing_failed(missing));
+    }
     let key = SigningKey::generate().map_err(table::signing_failed)?;
     let pem = key.to_pem().map_err(table::signing_failed)?;
     let signer = key.signer();

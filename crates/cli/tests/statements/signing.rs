@@ -34,6 +34,10 @@ fn a_signed_backup_is_shown_verified_and_restored_by_those_who_ask_for_its_signa
     assert_eq!(mode("ours"), 0o600);
     let before = std::fs::read(place.path("ours")).expect("a key");
     fails(&place, &["signing-key", "ours"], 50044);
+    let nowhere = place.run(&["signing-key", "nosuch/key"]);
+    assert_eq!(nowhere.code, Some(1), "{}", nowhere.err);
+    let said = "the folder 'nosuch' does not exist";
+    assert!(nowhere.err.contains(said), "{}", nowhere.err);
     assert_eq!(std::fs::read(place.path("ours")).expect("a key"), before);
     let header = place.succeed(&["--json", "header", "ours.bak"]).results();
     assert_eq!(header[0][0]["IsSigned"], true);
