@@ -5,10 +5,10 @@
 //! that replaces both. An unknown key is an error, so that misspelt settings are noticed. A file that somebody else
 //! could have written is refused: settings name commands to run.
 
+mod asked;
 mod fault;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
@@ -23,6 +23,7 @@ use crate::args::Common;
 use crate::command::Outcome;
 use crate::logging::{self, Format, Level};
 use crate::output::{Console, Layout, result_json};
+pub(crate) use asked::ask_for_json;
 use fault::fault;
 
 const BUILT_IN: &str = "built in";
@@ -157,31 +158,6 @@ pub(crate) fn load(common: &Common, matches: &ArgMatches) -> Result<Settings, Er
     settings.override_by(common, matches);
     settings.check()?;
     Ok(settings)
-}
-
-/// Whether the files ask for JSON, where the command line is wrong. What is wrong with a file is told when it is used.
-pub(crate) fn ask_for_json(written: &[OsString]) -> bool {
-    let of_environment = || std::env::var_os("WINDLASS_CONFIG").filter(|path| !path.is_empty());
-    let config = config_in(written).or_else(|| of_environment().map(PathBuf::from));
-    let mut settings = Settings::unset();
-    settings.read_all(config.as_deref()).is_ok() && settings.json.value
-}
-
-/// The file that the command line names.
-fn config_in(written: &[OsString]) -> Option<PathBuf> {
-    let mut words = written.iter();
-    while let Some(word) = words.next() {
-        if word == "--config" {
-            return words.next().map(PathBuf::from);
-        }
-        let named = word
-            .to_str()
-            .and_then(|word| word.strip_prefix("--config="));
-        if let Some(path) = named {
-            return Some(PathBuf::from(path));
-        }
-    }
-    None
 }
 
 fn built_in<T>(value: T) -> Setting<T> {
