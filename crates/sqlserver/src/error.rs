@@ -28,7 +28,10 @@ pub enum Error {
     #[error("{} exists and is not overwritten", .0.display())]
     Exists(PathBuf),
     /// No folder and no move determines the path of this file.
-    #[error("no target is given for the file '{0}': name a folder, or move it")]
+    #[error(
+        "no target is given for the file '{0}': name it with MOVE (on the command line --move \
+         LOGICAL=FILE, or --to FOLDER for all files)"
+    )]
     NoDestination(String),
     /// Two files have the same destination.
     #[error("two files of the database have the same target {}", .0.display())]

@@ -91,8 +91,9 @@ fn a_file_that_a_backup_refuses_is_measured_only_as_it_is() {
         assert!(run.err.contains("Msg 50050"), "{}", run.err);
     }
     let run = place.succeed(&["tune", "noise", "--as-is", "--time", "0.2", "--json"]);
-    let command = &json(&run.out)["recommendation"]["command"];
-    let command = command.as_str().expect("a command");
+    let advice = json(&run.out);
+    let command = advice["recommendation"]["command"].as_str();
+    let command = command.expect("a command");
     assert!(command.ends_with("--as-is"), "{command}");
 }
 

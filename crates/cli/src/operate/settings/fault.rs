@@ -72,10 +72,10 @@ fn in_plain_words(message: &str) -> String {
     }
     if found.starts_with("invalid type") {
         let known = EXPECTED.iter().find(|(known, _)| *known == expected);
-        let expected = known.map_or(expected, |(_, words)| words);
+        let expected = known.map_or(expected, |(_, words)| *words);
         return format!("the value must be {expected}");
     }
-    let known = WORDS.iter().find(|(known, _)| found.starts_with(known));
+    let known = WORDS.iter().find(|(known, _)| found.starts_with(*known));
     match known {
         Some((_, words)) => (*words).to_owned(),
         None => message.replace('\n', ", ").replace('`', "'"),
