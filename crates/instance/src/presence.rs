@@ -395,12 +395,10 @@ fn see(path: &Path, mount_point: Option<&Path>) -> Result<Seen, Presence> {
 fn away(path: &Path, mounted: Option<&Path>) -> Presence {
     let name = path.display();
     match mounted {
-        Some(mounted) if mount_point(&mounted.join("x")).as_deref() != Some(mounted) => {
-            Presence::Unknown(format!(
-                "'{name}' cannot be examined: nothing is mounted at '{}'",
-                mounted.display()
-            ))
-        }
+        Some(mounted) if !is_mounted(mounted) => Presence::Unknown(format!(
+            "'{name}' cannot be examined: nothing is mounted at '{}'",
+            mounted.display()
+        )),
         Some(_) => Presence::Gone(format!("'{name}' is gone")),
         None => match windlass_io::directory::parent(path).try_exists() {
             Ok(true) => Presence::Gone(format!("'{name}' is gone")),
@@ -470,6 +468,11 @@ pub(crate) fn mount_point(path: &Path) -> Option<PathBuf> {
         std::fs::metadata(ancestor).is_ok_and(|metadata| metadata.dev() == device)
     });
     within.last().map(Path::to_owned)
+}
+
+/// Whether something is mounted there.
+pub(crate) fn is_mounted(mounted: &Path) -> bool {
+    mount_point(&mounted.join("x")).as_deref() == Some(mounted)
 }
 
 #[cfg(test)]

@@ -563,6 +563,8 @@ messages! {
     50357, 16, no_part_of_sql_server(), "A backup that SQL Server wrote is verified as a whole: it has no index of its parts. Omit --subset.";
     50358, 10, set_part_empty(part, parts, position, all), "Part {part} of {parts} of the backup set on file {position} has none of its {all}: nothing was read. The set has too few chunks for so many parts.";
     50359, 16, sql_server_needs_folder(device, target), "'{device}' is a backup of SQL Server: a restore writes the files of its database into a folder, and '{target}' is no folder that exists. For its tables in a SQLite file: windlass extract {device} --to FILE. For its files: make the folder, and name it with --to; or name each file with --move LOGICAL=FILE.";
+    50363, 10, kept_for_unseen(stays, device, why), "{stays} for the sake of '{device}': the history has it there, and nobody can tell that it is gone: {why}. Mount or repair that place. If it is gone for good, say so: windlass expire --gone FOLDER, or delete its history (sp_delete_backuphistory).";
+    50364, 16, nothing_is_gone(folder), "--gone '{folder}' says nothing: the history knows no backup there whose file is missing. msdb.dbo.backupmediafamily has the names that it knows (physical_device_name).";
     50370, 10, lock_extended(device, lock), "'{device}' is {lock} now: newer backups that are locked need it.";
     50371, 16, lock_not_extended(device, error), "'{device}' is needed by newer backups that are locked for longer, and could not be locked as long: {error}. Give the key the right to retain objects, or retain it by hand.";
     50372, 10, not_read_back(device), "'{device}' was written as the store says, and not read back: its key may only write. Verify it where another key is.";

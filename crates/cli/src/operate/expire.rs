@@ -32,13 +32,23 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
         Ok(folders) => folders,
         Err(failure) => return ended(Err::<(), _>(failure), &mut console),
     };
-    let options = options(arguments, &folders, &policy, deletes);
+    let gone = match session.folders(&arguments.gone) {
+        Ok(gone) => gone,
+        Err(failure) => return ended(Err::<(), _>(failure), &mut console),
+    };
+    let options = ExpireOptions {
+        gone: &gone,
+        ..options(arguments, &folders, &policy, deletes)
+    };
     let expired = session.expire(&options, &mut console);
     let report = match expired {
         Ok(report) => report,
         Err(ExpireError::Folders(error)) => {
             error_line(&format!("the folders cannot be listed: {error}"));
             return Outcome::Failed;
+        }
+        Err(ExpireError::NothingGone(folder)) => {
+            return refused(table::nothing_is_gone(folder), &mut console);
         }
         Err(ExpireError::History(error)) => return failed(&error, &mut console),
         Err(ExpireError::Cancelled) => return refused(table::aborted(), &mut console),
@@ -146,6 +156,7 @@ fn options<'a>(
                 within_hours: arguments.verified_within.saturating_mul(24),
             },
         },
+        gone: &[],
     }
 }
 

@@ -144,6 +144,7 @@ Without --delete, nothing is deleted: each file is listed with the reason to kee
 is kept if any rule keeps it. A full backup is kept as long as a differential based on it is. The newest
 restorable backup of each database is always kept, and so is everything that has not expired, cannot be
 read, or was not written by Windlass. Name folders together if their backups depend on each other.
+Backups elsewhere that the instance knows keep what they need here, also while their folder cannot be seen.
 
 With --delete, the backups that stay in the place of deleted ones (the newest, those counted by a rule, and
 what they are based on) are first read back and checked byte by byte, an encrypted one without its key. One
@@ -191,6 +192,10 @@ pub(crate) struct ExpireArguments {
     /// Delete without reading back the backups that stay in the place of the deleted ones
     #[arg(long, conflicts_with = "verified_within")]
     pub(crate) trust_headers: bool,
+    /// Say that a folder, with those below it, is gone for good: what the history knows there, and is missing, keeps
+    /// nothing here. Without it, a folder that looks as if something were not mounted does
+    #[arg(long, value_name = "FOLDER|URL")]
+    pub(crate) gone: Vec<String>,
     /// Even with --delete, delete nothing and leave the instance unchanged
     #[arg(long)]
     pub(crate) dry_run: bool,

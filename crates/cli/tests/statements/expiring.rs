@@ -362,30 +362,119 @@ fn the_beginning_of_a_medium_and_a_link_to_another_place_may_be_newer_backups() 
     }
 }
 
-/// Full backups in one folder, log backups in another: what the logs need stays.
-#[test]
-fn a_full_backup_stays_that_log_backups_in_another_folder_need() {
-    let place = Place::empty();
-    for folder in ["full", "log"] {
+/// Two full backups in one folder, and in another a log backup, or a differential, that needs the first.
+fn apart(kind: &str) -> Place {
+    let place = Place::new();
+    for folder in ["full", "away"] {
         fs::create_dir(place.path(folder)).expect("a folder");
     }
     let run = |words: &[&str]| place.succeed(&[words, &INSTANCE].concat());
-    run(&[
-        "sql",
-        "-Q",
-        "CREATE DATABASE e; ALTER DATABASE e SET RECOVERY FULL",
-    ]);
-    run(&["sql", "-Q", "USE e; CREATE TABLE t(v int)"]);
-    run(&["backup", "e", "--to", "full/1.bak"]);
-    run(&["sql", "-Q", "USE e; INSERT t VALUES(1)"]);
-    run(&["backup", "e", "--log", "--to", "log/1.trn"]);
-    run(&["backup", "e", "--to", "full/2.bak"]);
+    let database = match kind {
+        "--log" => "e",
+        _ => "app.db",
+    };
+    if database == "e" {
+        run(&[
+            "sql",
+            "-Q",
+            "CREATE DATABASE e; ALTER DATABASE e SET RECOVERY FULL",
+        ]);
+        run(&["sql", "-Q", "USE e; CREATE TABLE t(v int)"]);
+    }
+    run(&["backup", database, "--to", "full/1.bak"]);
+    if database == "e" {
+        run(&["sql", "-Q", "USE e; INSERT t VALUES(1)"]);
+    }
+    run(&["backup", database, kind, "--to", "away/1.bak"]);
+    run(&["backup", database, "--to", "full/2.bak"]);
+    place
+}
+
+/// Full backups in one folder, log backups in another: what the logs need stays.
+#[test]
+fn a_full_backup_stays_that_log_backups_in_another_folder_need() {
+    let place = apart("--log");
+    let run = |words: &[&str]| place.succeed(&[words, &INSTANCE].concat());
     let expire = ["expire", "full", "--last", "1", "--delete"];
     let kept = run(&expire);
     assert!(kept.out.contains("the base of"), "{}", kept.out);
     assert_eq!(place.files("full"), ["1.bak", "2.bak"]);
-    // Without the log backup, nothing needs it.
-    fs::remove_file(place.path("log/1.trn")).expect("it goes");
+    // Without the log backup, nothing needs it: its folder shows that it is gone.
+    run(&["backup", "other.db", "--to", "away/other.bak"]);
+    fs::remove_file(place.path("away/1.bak")).expect("it goes");
     run(&expire);
     assert_eq!(place.files("full"), ["2.bak"]);
+}
+
+#[test]
+fn a_full_backup_stays_while_nobody_can_tell_whether_what_needs_it_is_gone() {
+    for kind in ["--log", "--differential"] {
+        let place = apart(kind);
+        let run = |further: &[&str]| {
+            let expire = ["expire", "full", "--last", "1", "--json"];
+            place.run(&[&expire[..], &INSTANCE, further].concat())
+        };
+        // As if a share were not mounted, with and without the folder for it.
+        fs::rename(place.path("away"), place.path("share")).expect("it goes");
+        for mount_point in [false, true] {
+            if mount_point {
+                fs::create_dir(place.path("away")).expect("a folder");
+            }
+            for delete in [&[][..], &["--delete"]] {
+                let kept = run(delete);
+                assert_eq!(kept.code, Some(0), "{kind}: {}\n{}", kept.out, kept.err);
+                assert!(kept.numbers().contains(&50363), "{kind}: {}", kept.err);
+                for said in ["full/1.bak' stays", "away/1.bak'", "--gone"] {
+                    assert!(kept.err.contains(said), "{kind}: {}", kept.err);
+                }
+                assert!(kept.out.contains("not known to be gone"), "{}", kept.out);
+                assert_eq!(place.files("full"), ["1.bak", "2.bak"], "{kind}");
+            }
+        }
+        // It was there all the time.
+        fs::remove_dir(place.path("away")).expect("a folder");
+        fs::rename(place.path("share"), place.path("away")).expect("it comes back");
+        let kept = run(&["--delete"]);
+        assert!(!kept.numbers().contains(&50363), "{kind}: {}", kept.err);
+        assert!(kept.out.contains("the base of"), "{kind}: {}", kept.out);
+        // It is there no more, and the user says so.
+        fs::remove_dir_all(place.path("away")).expect("it goes");
+        let refused = run(&["--delete", "--gone", "full"]);
+        assert_eq!(refused.code, Some(1), "{kind}: {}", refused.out);
+        assert_eq!(refused.numbers(), [50364], "{kind}");
+        assert_eq!(place.files("full"), ["1.bak", "2.bak"], "{kind}");
+        for time in ["first", "again"] {
+            let gone = run(&["--delete", "--gone", "away"]);
+            assert_eq!(gone.code, Some(0), "{kind}, {time}: {}", gone.err);
+            assert!(!gone.numbers().contains(&50363), "{kind}: {}", gone.err);
+            assert_eq!(place.files("full"), ["2.bak"], "{kind}, {time}");
+        }
+    }
+}
+
+/// As root only, because nobody else can run a program as somebody else.
+#[test]
+fn a_folder_that_may_not_be_read_keeps_what_its_backups_need() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = apart("--differential");
+    let mut all = ["", "full", "full/1.bak", "full/2.bak", "instance"]
+        .map(str::to_owned)
+        .to_vec();
+    let within = place.files("instance").into_iter();
+    all.extend(within.map(|name| format!("instance/{name}")));
+    for name in all {
+        chown(place.path(&name), Some(54_321), Some(54_321)).expect("its owner");
+    }
+    let secret = fs::Permissions::from_mode(0o700);
+    fs::set_permissions(place.path("away"), secret).expect("its mode");
+    let expire = ["expire", "full", "--last", "1", "--delete"];
+    let Some(run) = run_as(&place, 54_321, &expire) else {
+        return;
+    };
+    assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+    assert!(run.numbers().contains(&50363), "{}", run.err);
+    assert!(run.err.contains("ermission denied"), "{}", run.err);
+    assert_eq!(place.files("full"), ["1.bak", "2.bak"]);
 }

@@ -67,11 +67,11 @@ impl Kept {
 }
 
 /// The sets on all media, with their chains.
-struct Found<'a> {
-    media: &'a [FoundMedia],
-    places: &'a [Place],
-    sets: &'a [ChainSet],
-    chains: Chains<'a>,
+pub(super) struct Found<'a> {
+    pub(super) media: &'a [FoundMedia],
+    pub(super) places: &'a [Place],
+    pub(super) sets: &'a [ChainSet],
+    pub(super) chains: Chains<'a>,
 }
 
 impl Found<'_> {
@@ -82,7 +82,7 @@ impl Found<'_> {
 
     /// What a set cannot be restored without. If the log of a log backup cannot be read to tell which of the states within
     /// it are of its history, that may be any of them.
-    fn needed(&self, index: usize) -> Vec<usize> {
+    pub(super) fn needed(&self, index: usize) -> Vec<usize> {
         let (set, before) = (&self.sets[index], self.chains.before(index));
         let is_unknown = set.within == Within::Unreadable
             && before.is_some_and(|before| set.must_be_read_for(&self.sets[before]));
@@ -186,7 +186,7 @@ pub fn decide(
 }
 
 /// All sets. Those on damaged media do not count when others are deleted.
-fn counted_sets(media: &[FoundMedia]) -> (Vec<Place>, Vec<ChainSet>) {
+pub(super) fn counted_sets(media: &[FoundMedia]) -> (Vec<Place>, Vec<ChainSet>) {
     let (places, mut sets) = chain_sets(media);
     for (place, set) in places.iter().zip(&mut sets) {
         if let Some(trouble) = &media[place.0].trouble {
@@ -252,7 +252,9 @@ fn relied_on(
         let counted = counted.filter(|kept| found.chains.verdict(kept.index).is_ok());
         for index in counted.flat_map(|kept| found.needed_in_all(kept.index)) {
             let (medium, place) = found.places[index];
-            relied_on[medium].insert(place);
+            if found.media[medium].unseen.is_none() {
+                relied_on[medium].insert(place);
+            }
         }
     }
     relied_on
@@ -283,6 +285,10 @@ fn unread(
 /// The reasons to keep a medium that do not depend on other media.
 fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSet<String> {
     let mut reasons = BTreeSet::new();
+    if let Some(why) = &media.unseen {
+        reasons.insert(format!("not known to be gone: {why}"));
+        return reasons;
+    }
     if media.is_outside {
         reasons.insert("outside of the folders".to_owned());
     }

@@ -89,6 +89,8 @@ pub struct FoundMedia {
     pub lacks_known: bool,
     /// It is outside the folders: examined for dependencies, but always kept.
     pub is_outside: bool,
+    /// Of one outside that only the history knows now: why it may still exist.
+    pub unseen: Option<String>,
 }
 
 impl FoundMedia {

@@ -89,6 +89,7 @@ fn unreadable(
         has_contradictions: false,
         lacks_known: false,
         is_outside: false,
+        unseen: None,
     });
 }
 

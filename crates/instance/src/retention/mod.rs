@@ -5,6 +5,8 @@
 //! | [`Policy`] | what to keep: a number, an age, a grandfather-father-son scheme |
 //! | [`FoundMedia`] | what the files of a medium show together: its sets, and which file has the newest of them |
 //! | [`scan`] | finds the media in some folders, from their headers alone |
+//! | [`add_dependents`] | adds backups elsewhere that may need one of these, and those of which nobody can tell whether they exist |
+//! | [`kept_for_unseen`] | what stays only for the sake of the latter |
 //! | [`add_known`] | adds what the history knows of media that cannot be read |
 //! | [`decide`] | for each medium: keep or delete, and why |
 //! | [`delete`] | deletes the files of a medium, after reading their headers once more |
@@ -21,8 +23,10 @@ mod decide;
 mod found;
 mod known;
 mod not_media;
+mod outside;
 mod policy;
 mod remove;
+mod sake;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -30,8 +34,10 @@ mod tests;
 pub use decide::{Decision, decide};
 pub use found::{FoundFile, FoundMedia, FoundSet};
 pub use known::add_known;
+pub use outside::{add_dependents, lacks_known};
 pub use policy::{Now, Policy, PolicyError};
 pub use remove::delete;
+pub use sake::kept_for_unseen;
 pub(crate) use scan::chain_sets;
 pub(crate) use scan::scan_only;
-pub use scan::{FoundOther, Place, Scan, add_dependents, scan, settled_sets};
+pub use scan::{FoundOther, Place, Scan, scan, settled_sets};

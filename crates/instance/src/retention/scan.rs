@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use windlass_base::{Guid, Moment};
-use windlass_catalog::PastBackup;
 use windlass_device::{DeviceAddress, DeviceFolder};
 
 use super::not_media::{EXTENSIONS, NotMedia, extension, has_usual_extension};
@@ -12,7 +11,6 @@ use super::{FoundFile, FoundMedia, FoundSet};
 use crate::chain::{ChainSet, settle_dates};
 use crate::headers::{HeaderCache, Headers};
 use crate::names::is_own_side_file;
-use crate::operation::Reach;
 use crate::provenance;
 
 /// The place of a set: index of its medium, and index on it.
@@ -153,7 +151,7 @@ fn first_name(media: &FoundMedia) -> &str {
     media.files.first().map_or("", |file| &file.device.name)
 }
 
-fn add(media: &mut BTreeMap<Guid, FoundMedia>, found: FoundMedia) {
+pub(super) fn add(media: &mut BTreeMap<Guid, FoundMedia>, found: FoundMedia) {
     let key = found.media_set_guid;
     let Some(known) = media.get_mut(&key) else {
         media.insert(key, found);
@@ -162,14 +160,7 @@ fn add(media: &mut BTreeMap<Guid, FoundMedia>, found: FoundMedia) {
     known.files.extend(found.files);
 }
 
-/// Reads the headers of one file.
-fn read(device: &DeviceAddress) -> Result<FoundMedia, NotMedia> {
-    let headers = Headers::read(device);
-    let headers = headers.map_err(|error| NotMedia::of(&error))?;
-    Ok(found_media(device, &headers))
-}
-
-fn found_media(device: &DeviceAddress, headers: &Headers) -> FoundMedia {
+pub(super) fn found_media(device: &DeviceAddress, headers: &Headers) -> FoundMedia {
     let sets = headers.sets.iter().map(|entry| {
         let configuration = &entry.configuration;
         FoundSet {
@@ -205,91 +196,6 @@ fn found_media(device: &DeviceAddress, headers: &Headers) -> FoundMedia {
         has_contradictions: false,
         lacks_known: false,
         is_outside: false,
-    }
-}
-
-/// Adds backups outside the folders that may need one inside, differentials of a full backup and log backups of a database:
-/// those that the history knows and whose files still exist.
-pub fn add_dependents(scan: &mut Scan, past: &[PastBackup], reach: &Reach) {
-    let inside: Vec<Guid> = scan
-        .media
-        .iter()
-        .flat_map(|media| media.sets.iter().map(|set| set.chain.set_guid))
-        .collect();
-    let sets = scan.media.iter().flat_map(|media| &media.sets);
-    let families: BTreeSet<Guid> = sets.map(|set| set.chain.family_guid).collect();
-    for backup in past {
-        let is_of_log = backup.kind == "L" && families.contains(&backup.of.family_guid);
-        let needs = is_of_log || backup.base_guid.is_some_and(|base| inside.contains(&base));
-        let known = backup.set_guid.is_none_or(|guid| inside.contains(&guid));
-        if !needs || known {
-            continue;
-        }
-        let found = backup.devices.iter().map(|name| read(&reach.device(name)));
-        let mut media = BTreeMap::new();
-        for found in found.flatten() {
-            let is_there = found
-                .files
-                .iter()
-                .flat_map(|file| &file.sets)
-                .any(|set| Some(set.chain.set_guid) == backup.set_guid);
-            if is_there {
-                add(&mut media, found);
-            }
-        }
-        scan.media.extend(media.into_values().map(|mut media| {
-            media.settle();
-            media.is_outside = true;
-            media
-        }));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::presence::tests::Place;
-
-    #[test]
-    fn what_counts_from_a_backup_in_the_folder_is_found_outside_of_it() {
-        let place = Place::new();
-        for folder in ["inside", "outside"] {
-            std::fs::create_dir(place.path(folder)).unwrap();
-        }
-        let at = |name: &str| place.path(name).display().to_string();
-        let upon = |base: Option<Guid>, name: &str| PastBackup {
-            base_guid: base,
-            devices: vec![at(name)],
-            ..place.back_up(&[name], true)
-        };
-        let full = place.back_up(&["inside/1", "inside/2"], true);
-        let past = [
-            upon(full.set_guid, "outside/1"),
-            upon(Some(Guid::random()), "outside/2"),
-            upon(None, "outside/3"),
-            upon(full.set_guid, "inside/3"),
-        ];
-        let scanned = || {
-            let found = scan(&[DeviceFolder::disk(place.path("inside"))]).unwrap();
-            assert_eq!(found.media.len(), 2);
-            found
-        };
-        let mut found = scanned();
-        add_dependents(&mut found, &past, &Reach::default());
-        let outside = found.media.iter().filter(|media| media.is_outside);
-        let outside: Vec<_> = outside.map(|media| media.sets[0].chain.set_guid).collect();
-        assert_eq!(Some(outside), past[0].set_guid.map(|set| vec![set]));
-        assert_eq!(found.media.len(), 3);
-
-        let striped = found.media.iter().find(|media| media.family_count == 2);
-        let devices = striped.unwrap().copies(0).remove(0);
-        let names: Vec<String> = devices.into_iter().map(|device| device.name).collect();
-        assert_eq!(names, [at("inside/1"), at("inside/2")]);
-
-        // The file holds another backup now.
-        place.back_up(&["outside/1"], true);
-        let mut found = scanned();
-        add_dependents(&mut found, &past, &Reach::default());
-        assert_eq!(found.media.len(), 2);
+        unseen: None,
     }
 }

@@ -112,6 +112,7 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
             has_contradictions: false,
             lacks_known: false,
             is_outside: false,
+            unseen: None,
         })
         .collect();
     for (medium, (hours, database, differential, unexpired, unfinished)) in flat {

@@ -327,6 +327,7 @@ impl Runner<'_> {
                 false => Removal::Delete,
             },
             trust: self.session.trust(),
+            gone: &[],
         };
         let mut recorder = Recorder::new(&mut self.report, self.sink);
         let expired = self.session.expire(&options, &mut recorder);

@@ -23,6 +23,9 @@ impl Locks {
 
     /// The lock of a medium that ends last.
     fn latest(&mut self, media: &FoundMedia) -> Option<Locked> {
+        if media.unseen.is_some() {
+            return None;
+        }
         let locks = objects(media).filter_map(|device| self.of(device).clone().ok().flatten());
         locks.max_by_key(|lock| lock.retention.map(|(_, until)| until))
     }

@@ -5,12 +5,14 @@
 //! | `unreadable` | backups whose headers cannot be read |
 //! | `read_back` | the content of those that stay, copy by copy |
 //! | `locked` | what a store keeps, whatever is decided |
+//! | `unseen` | what stays because of files elsewhere that cannot be seen now |
 
 mod locked;
 mod read_back;
 #[cfg(test)]
 mod tests;
 mod unreadable;
+mod unseen;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -43,6 +45,8 @@ pub struct ExpireOptions<'a> {
     pub removal: Removal,
     /// What is believed of the backups that stay.
     pub trust: Trust,
+    /// Folders whose missing files are gone for good, though they look as if something were not mounted.
+    pub gone: &'a [DeviceFolder],
 }
 
 /// What is believed of the backups for whose sake others go.
@@ -100,6 +104,9 @@ pub enum ExpireError {
     /// The history cannot be read, so dependencies between sets are unknown.
     #[error("{0}")]
     History(CatalogError),
+    /// The history has no missing file in a folder that is said to be gone.
+    #[error("the history has no missing file in '{0}'")]
+    NothingGone(DeviceFolder),
     /// The user did.
     #[error("it was cancelled")]
     Cancelled,
@@ -124,7 +131,8 @@ impl Session {
         let past = self.instance.catalog().past_backups(None);
         let past = past.map_err(ExpireError::History)?;
         let reach = Reach::of(&self.instance).map_err(ExpireError::History)?;
-        retention::add_dependents(&mut scan, &past, &reach);
+        unseen::check_gone(options.gone, &past, &reach)?;
+        retention::add_dependents(&mut scan, &past, &reach, options.gone);
         retention::add_known(&mut scan, &past);
         let now = Now::here();
         let states = states(&scan.media);
@@ -203,6 +211,7 @@ impl Session {
             let summary = damage::summary(known);
             sink.message(table::nothing_expires(&known.database, summary));
         }
+        unseen::tell(&scan.media, options, now, sink);
         if options.removal == Removal::Delete {
             locks.extend(&scan.media, sink);
         }

@@ -53,6 +53,7 @@ fn expire(folder: &Path, sink: &mut dyn Sink) -> ExpireReport {
         database: None,
         removal: Removal::Delete,
         trust: Trust::default(),
+        gone: &[],
     };
     let mut session = Session::new(Instance::open(None).unwrap());
     session.expire(&options, sink).unwrap()

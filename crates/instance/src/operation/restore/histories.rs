@@ -363,6 +363,7 @@ CREATE TABLE t(n INTEGER)",
             database: None,
             removal: Removal::Delete,
             trust: Trust::default(),
+            gone: &[],
         };
         let mut session = Session::new(Instance::open(Some(&self.at("expiring"))).unwrap());
         let _report = session.expire(&options, &mut Silent).unwrap();
