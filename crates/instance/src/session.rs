@@ -182,6 +182,10 @@ impl Session {
         self.trust = Trust::Headers;
     }
 
+    pub(crate) fn set_trust(&mut self, trust: Trust) {
+        self.trust = trust;
+    }
+
     pub(crate) fn trust(&self) -> Trust {
         self.trust
     }

@@ -75,11 +75,21 @@ pub struct Setting {
     pub target: Option<String>,
 }
 
-/// Extracts the command from a procedure's argument: `-SQL "..."`.
+/// The argument of the procedure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    pub command: String,
+    /// `--make-folders`
+    pub makes_folders: bool,
+    /// `--trust-headers`
+    pub trusts_headers: bool,
+}
+
+/// Reads a procedure's argument: `-SQL "..."`, and options of `windlass sqlbackup` behind it.
 ///
 /// # Errors
 /// A description of the invalid argument.
-pub fn command_of(argument: &str) -> Result<String, String> {
+pub fn call_of(argument: &str) -> Result<Call, String> {
     let text = argument.trim();
     let rest = text
         .get(..4)
@@ -91,13 +101,29 @@ pub fn command_of(argument: &str) -> Result<String, String> {
             "the argument must be -SQL \"command\", not '{shown}'"
         ));
     };
-    let inner = rest
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'));
-    match inner {
-        Some(inner) => Ok(inner.replace("\"\"", "\"")),
-        None => Err("the command after -SQL must be in double quotes".to_owned()),
+    let quoted = rest.strip_prefix('"');
+    let Some((inner, options)) = quoted.and_then(|rest| rest.rsplit_once('"')) else {
+        return Err("the command after -SQL must be in double quotes".to_owned());
+    };
+    let mut call = Call {
+        command: inner.replace("\"\"", "\""),
+        makes_folders: false,
+        trusts_headers: false,
+    };
+    for option in options.split_whitespace() {
+        match option {
+            "--make-folders" => call.makes_folders = true,
+            "--trust-headers" => call.trusts_headers = true,
+            // Not shown: it may be a part of the command, with a password.
+            _ => {
+                return Err(
+                    "only --make-folders and --trust-headers can follow the quotes of the command"
+                        .to_owned(),
+                );
+            }
+        }
     }
+    Ok(call)
 }
 
 /// Parses a command.
@@ -390,12 +416,13 @@ mod tests {
 
     #[test]
     fn commands_of_real_jobs_are_read() {
-        let text = command_of(
+        let text = call_of(
             "-SQL \"BACKUP DATABASES [*] EXCEPT [tempdb, model] TO DISK = [\\\\share\\<SERVER>\\<AUTO>.sqb] WITH \
              COMPRESSION = 2, THREADCOUNT = 3, ERASEFILES = 5h, COPYTO = [/c], VERIFY, NAME = 'it''s', \
              DISKRETRYCOUNT = 10\"",
         )
-        .unwrap();
+        .unwrap()
+        .command;
         let command = parse(&text).unwrap();
         assert_eq!(
             command.verb,
@@ -464,8 +491,36 @@ mod tests {
         ] {
             assert_eq!(parse(text).unwrap_err().number, 102, "{text}");
         }
-        assert!(command_of("BACKUP DATABASE x").is_err());
-        assert!(command_of("-SQL BACKUP").is_err());
-        assert!(command_of("-S\u{e4}\u{e4}").is_err());
+        for text in [
+            "BACKUP DATABASE x",
+            "-SQL BACKUP",
+            "-SQL \"",
+            "-S\u{e4}\u{e4}",
+            "-SQL \"x\" --make-folder",
+            "-SQL \"x\"secret",
+        ] {
+            let refused = call_of(text).unwrap_err();
+            assert!(!refused.contains("secret"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn options_follow_the_command() {
+        let read = |text: &str| {
+            let call = call_of(text).unwrap();
+            (call.command, call.makes_folders, call.trusts_headers)
+        };
+        assert_eq!(
+            read("-sql \"a \"\"--make-folders\"\" b\""),
+            ("a \"--make-folders\" b".to_owned(), false, false)
+        );
+        assert_eq!(
+            read("-SQL \"a\" --make-folders"),
+            ("a".to_owned(), true, false)
+        );
+        assert_eq!(
+            read(" -SQL \"a\" --trust-headers --make-folders "),
+            ("a".to_owned(), true, true)
+        );
     }
 }

@@ -246,6 +246,11 @@ pub(crate) fn run_served(
     }
 }
 
+/// A text in T-SQL.
+pub(crate) fn literal(text: &str) -> String {
+    format!("N'{}'", text.replace('\'', "''"))
+}
+
 /// What the settings say to an instance.
 pub(crate) fn instance_settings(common: &Common) -> Settings {
     let drive = |(letter, folder): &(char, PathBuf)| Drive {

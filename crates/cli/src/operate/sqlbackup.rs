@@ -1,4 +1,8 @@
 //! `windlass sqlbackup`: a command of SQL Backup Pro, and hooks after it.
+//!
+//! If the instance has a server, that runs the command, because it has the databases open. The hooks run here.
+
+mod served;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -11,7 +15,7 @@ use windlass_instance::{Failure, Session};
 use super::SqlbackupArguments;
 use super::settings::Settings;
 use crate::args::Common;
-use crate::command::{Outcome, new_instance, try_session};
+use crate::command::{Outcome, new_instance, through_server, try_session};
 use crate::output::{Console, Layout, error_line};
 
 /// Runs the command.
@@ -23,8 +27,7 @@ pub(super) fn run(arguments: &SqlbackupArguments, common: &Common, settings: &Se
             if let Some(message) = made {
                 console.message(message);
             }
-            let report = run_command(&mut session, &arguments.sql, &mut console);
-            report.send(&mut console);
+            let report = in_session(&mut session, arguments, &mut console);
             session.close(&mut console);
             report
         }
@@ -58,6 +61,29 @@ pub(super) fn run(arguments: &SqlbackupArguments, common: &Common, settings: &Se
     } else {
         Outcome::Succeeded
     }
+}
+
+/// Runs the command, in the server of the instance if there is one. Files that are attached for one run are this process's
+/// own, and a dry run is on a copy of the instance.
+fn in_session(
+    session: &mut Session,
+    arguments: &SqlbackupArguments,
+    console: &mut Console,
+) -> Report {
+    let is_own = arguments.dry_run || !arguments.attach.is_empty();
+    if !is_own && !through_server(session, "windlass sqlbackup") {
+        return Report::of_unopened(&[]);
+    }
+    if session.is_elsewhere() {
+        if let Some(why) = served::refusal(session, &arguments.sql) {
+            error_line(&why);
+            return Report::of_unopened(&[]);
+        }
+        return served::run(session, arguments, console);
+    }
+    let report = run_command(session, &arguments.sql, console);
+    report.send(console);
+    report
 }
 
 /// A session for the command, or why there is none.

@@ -379,6 +379,69 @@ fn plain_commands_back_up_and_restore_what_the_server_has_open() {
 }
 
 #[test]
+fn a_command_of_sql_backup_goes_through_the_server() {
+    let place = Place::new();
+    make(&place);
+    answer(&place, "USE shop; INSERT orders VALUES (1, 'kept')");
+    let instance = place.text("instance");
+    let with = |command: &str, further: &[&str]| {
+        let all = ["sqlbackup", "-SQL", command, "--instance", &instance];
+        place.run(&[&all[..], further].concat())
+    };
+    let backup = |name: &str| {
+        let command = format!("BACKUP DATABASE shop TO DISK = [{name}.bak] WITH VERIFY, CHECKSUM");
+        let hook = "cat > hooked; echo \"code $WINDLASS_EXIT_CODE\" >> hooked";
+        let run = with(&command, &["--on-success", hook]);
+        assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+        let hooked = std::fs::read_to_string(place.path("hooked")).expect("the hook has run");
+        assert!(place.path(&format!("{name}.bak")).exists());
+        (run, hooked)
+    };
+    let refused = || {
+        let hook = "cat > failed; echo \"code $WINDLASS_SQL_ERROR_CODE\" >> failed";
+        let command = "BACKUP DATABASE nosuch TO DISK = [x.bak]";
+        let run = with(command, &["--on-failure", hook, "--json"]);
+        assert_eq!(run.code, Some(1), "{}", run.out);
+        let hooked = std::fs::read_to_string(place.path("failed")).expect("the hook has run");
+        (run.out, run.err, hooked)
+    };
+    let (alone, alone_hooked) = backup("alone");
+    let alone_refused = refused();
+    let server = Served::start(&place, &["--local-only"]);
+    let (served, hooked) = backup("served");
+    let lines = |run: &Run| (run.out.lines().count(), run.err.clone());
+    assert_eq!(
+        lines(&served),
+        lines(&alone),
+        "{}\n{}",
+        served.out,
+        alone.out
+    );
+    assert_eq!(hooked.lines().count(), alone_hooked.lines().count());
+    assert!(hooked.contains("is valid"), "{hooked}");
+    assert!(hooked.ends_with("code 0\n"), "{hooked}");
+    assert_eq!(refused(), alone_refused);
+
+    let copied = "BACKUP DATABASE shop TO DISK = [c.bak] WITH COPYTO = [deep/er]";
+    let run = with(copied, &["--make-folders"]);
+    assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+    assert!(place.path("deep/er/c.bak").exists());
+    let single = "BACKUP DATABASE shop TO DISK = [s.bak] WITH SINGLERESULTSET";
+    let run = with(single, &["--on-success", "cat > single"]);
+    assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+    let hooked = std::fs::read_to_string(place.path("single")).expect("the hook has run");
+    assert!(!hooked.contains("exit code"), "{hooked}");
+    // What the command would write to its own drive, the server would not.
+    let drive = format!("d={}", place.text(""));
+    let on_drive = r"BACKUP DATABASE shop TO DISK = [d:\x.bak]";
+    let run = with(on_drive, &["--drive", &drive]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(run.err.contains("drive D: the server"), "{}", run.err);
+    assert!(!place.path("x.bak").exists());
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
 fn drives_that_are_mapped_while_the_server_runs_are_those_of_the_next_session() {
     let place = Place::new();
     make(&place);

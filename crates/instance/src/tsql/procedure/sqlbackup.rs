@@ -1,4 +1,4 @@
-//! `sqlbackup '-SQL "command"' [, @exitcode OUTPUT [, @sqlerrorcode OUTPUT]]`.
+//! `sqlbackup '-SQL "command" [--make-folders] [--trust-headers]' [, @exitcode OUTPUT [, @sqlerrorcode OUTPUT]]`.
 
 use windlass_base::message::table;
 use windlass_tsql::ast::{Argument, ArgumentDirection, ArgumentValue, Value as Written};
@@ -34,9 +34,17 @@ pub(super) fn execute(
         }
     }
     let command = text_of(&argument_value(session, &command.value)?)?;
-    let command = windlass_tsql::sqlbackup::command_of(&command)
-        .map_err(table::sqlbackup_call_not_supported)?;
-    let report = crate::sqlbackup::run(session, &command, sink);
+    let call =
+        windlass_tsql::sqlbackup::call_of(&command).map_err(table::sqlbackup_call_not_supported)?;
+    // The options are those of this call, not of the session.
+    let (makes_folders, trust) = (session.makes_folders(), session.trust());
+    session.make_folders(makes_folders || call.makes_folders);
+    if call.trusts_headers {
+        session.trust_headers();
+    }
+    let report = crate::sqlbackup::run(session, &call.command, sink);
+    session.make_folders(makes_folders);
+    session.set_trust(trust);
     report.send(sink);
     for (variable, code) in variables.iter().zip([report.exit_code, report.sql_error]) {
         session
