@@ -85,9 +85,11 @@ impl Session {
     /// If it is not a page engine database, the file exists, or an I/O error occurs.
     pub fn export(&mut self, name: &str, target: &Path) -> Result<u64, Failure> {
         let target = full(target)?;
-        if usable(self, name)?.log_path.is_none() {
+        let known = usable(self, name)?;
+        if known.log_path.is_none() {
             return Err(table::export_of_sqlite_file(name).into());
         }
+        let _in_use = self.use_beside(&known.name)?;
         let database = engine::engine_database(self, name)?;
         if windlass_source::engine::content(&database) == Content::Unknown {
             return Err(table::not_a_database(name).into());

@@ -1,11 +1,15 @@
 //! `windlass import` and `windlass export`: SQLite files to and from the page engine.
+//!
+//! If the instance has a server, that exports: it has the databases open.
+
+use std::path::Path;
 
 use serde_json::json;
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_instance::{Failure, ImportRequest};
+use windlass_instance::{BatchEnd, Collected, Failure, ImportRequest, Session};
 
-use super::{Outcome, ended, existing_session, misused, session};
+use super::{Outcome, ended, existing_session, literal, misused, session, through_server};
 use crate::args::{Common, ExportArguments, ImportArguments};
 use crate::output::{Console, Layout};
 
@@ -88,7 +92,13 @@ pub(crate) fn export(arguments: &ExportArguments, common: &Common) -> Outcome {
     let Some(mut session) = existing_session(common, &mut console) else {
         return Outcome::Failed;
     };
-    let exported = session.export(&arguments.database, &arguments.to);
+    if !through_server(&mut session, "windlass export") {
+        return Outcome::Failed;
+    }
+    let exported = match session.is_elsewhere() {
+        true => export_served(&mut session, &arguments.database, &arguments.to),
+        false => session.export(&arguments.database, &arguments.to),
+    };
     if let Ok(bytes) = &exported {
         console.done(&json!({
                 "operation": "export",
@@ -100,6 +110,39 @@ pub(crate) fn export(arguments: &ExportArguments, common: &Common) -> Outcome {
     let reported =
         exported.map(|bytes| table::exported(&arguments.database, arguments.to.display(), bytes));
     announce(reported, &mut console)
+}
+
+/// Lets the server write the file; returns its length.
+fn export_served(session: &mut Session, database: &str, to: &Path) -> Result<u64, Failure> {
+    let refused = |why: String| Failure::from(table::cannot_open_file(to.display(), why));
+    let target = std::path::absolute(to).map_err(|error| refused(error.to_string()))?;
+    let Some(name) = target.to_str() else {
+        let why =
+            "its name is not UTF-8, and cannot be said to the server of the instance".to_owned();
+        return Err(refused(why));
+    };
+    let statement = format!(
+        "EXECUTE sp_windlass_export {}, {}",
+        literal(database),
+        literal(name)
+    );
+    // What it says of success is said here, with the name that the user gave.
+    let mut heard = Collected::default();
+    match session.execute_batch(&statement, 1, &mut heard) {
+        BatchEnd::Clean => {
+            let found = target
+                .metadata()
+                .map_err(|error| refused(error.to_string()))?;
+            Ok(found.len())
+        }
+        BatchEnd::Failed | BatchEnd::Refused => {
+            // The user has written no line of the statement.
+            for message in &mut heard.messages {
+                (message.line, message.procedure) = (0, None);
+            }
+            Err(Failure::from(heard.messages))
+        }
+    }
 }
 
 fn announce(result: Result<Message, Failure>, console: &mut Console) -> Outcome {

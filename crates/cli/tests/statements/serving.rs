@@ -442,6 +442,53 @@ fn a_command_of_sql_backup_goes_through_the_server() {
 }
 
 #[test]
+fn the_server_exports_what_it_has_open() {
+    let place = Place::new();
+    make(&place);
+    answer(&place, "USE shop; INSERT orders VALUES (1, 'it''s')");
+    let instance = place.text("instance");
+    let export = |database: &str, to: &str, further: &[&str]| {
+        let all = ["export", database, "--to", to, "--instance", &instance];
+        place.run(&[&all[..], further].concat())
+    };
+    let same = |served: &Run, alone: &Run| {
+        let both = |run: &Run| format!("{:?}\n{}\n{}", run.code, run.out, run.err);
+        assert_eq!(both(served).replace("served", "alone"), both(alone));
+    };
+    let alone = export("shop", "it's alone.db", &[]);
+    assert_eq!(alone.code, Some(0), "{}", alone.err);
+    let alone_json = export("SHOP", "alone.json.db", &["--json"]);
+    let alone_refused = [
+        export("nosuch", "x.db", &[]),
+        export("shop", "alone.json.db", &[]),
+        export("shop", "nosuch/x.db", &[]),
+    ];
+    let server = Served::start(&place, &["--local-only"]);
+    same(&export("shop", "it's served.db", &[]), &alone);
+    same(&export("SHOP", "served.json.db", &["--json"]), &alone_json);
+    let refused = [
+        export("nosuch", "x.db", &[]),
+        export("shop", "alone.json.db", &[]),
+        export("shop", "nosuch/x.db", &[]),
+    ];
+    for (served, alone) in refused.iter().zip(&alone_refused) {
+        assert_eq!(served.code, Some(1), "{}", served.out);
+        same(served, alone);
+    }
+    let copy = rusqlite::Connection::open(place.path("it's served.db")).expect("a database");
+    let note: String = copy
+        .query_row("SELECT note FROM orders", [], |row| row.get(0))
+        .expect("its row");
+    assert_eq!(note, "it's");
+    assert_eq!(server.stop(), Some(0));
+    answer(
+        &place,
+        &format!("EXEC sp_windlass_export 'shop', '{}'", place.text("own.db")),
+    );
+    assert!(place.path("own.db").exists());
+}
+
+#[test]
 fn drives_that_are_mapped_while_the_server_runs_are_those_of_the_next_session() {
     let place = Place::new();
     make(&place);

@@ -302,6 +302,10 @@ fn a_remote_administrator_does_everything_but_reach_other_files() {
         &[
             ("EXEC sp_windlass_drive 'e', '/'", 50211),
             ("EXEC sp_windlass_drive 'd', ''", 50211),
+            (
+                "EXEC sp_windlass_export 'app', '/tmp/windlass-escaped.db'",
+                50211,
+            ),
             ("EXEC sp_windlass_remote_folder '/'", 50211),
             ("EXEC sp_windlass_restore_folder '/srv'", 50211),
             ("USE app; ATTACH '/etc/passwd' AS x", 50212),

@@ -29,6 +29,7 @@ const RIGHTS: &[Row] = &[
     ("sp_helpfile", Some(Right::History), None),
     ("sp_helptext", Some(Right::Databases), None),
     ("sp_windlass_drive", Some(Right::History), Some((1, Right::Machine))),
+    ("sp_windlass_export", Some(Right::Machine), None),
     ("sp_windlass_remote_folder", Some(Right::History), Some((1, Right::Machine))),
     ("sp_windlass_restore_folder", Some(Right::History), Some((1, Right::Machine))),
     ("sqlbackup", Some(Right::Server), None),

@@ -273,6 +273,7 @@ fn procedures_of_the_server_need_what_they_do() {
             ("EXEC sp_configure 'recovery interval', 1", &[Server]),
             ("EXEC sp_windlass_drive", &[History]),
             ("EXEC sp_windlass_drive 'd', '/x'", &[Machine]),
+            ("EXEC sp_windlass_export 'app', '/x'", &[Machine]),
             ("EXEC sp_windlass_remote_folder '/x'", &[Machine]),
             ("EXEC sp_windlass_restore_folder '/x'", &[Machine]),
             ("EXEC xp_dirtree 'D:\\'", &[Databases]),

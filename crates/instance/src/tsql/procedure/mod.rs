@@ -5,6 +5,7 @@ mod databases;
 mod device;
 mod drive;
 mod dynamic;
+mod export;
 mod files;
 mod past;
 mod remote_folder;
@@ -79,6 +80,7 @@ const BUILT_IN: &[(&str, &[&str])] = &[
     ("sp_helpfile", &["@filename"]),
     ("sp_helptext", &["@objname", "@columnname"]),
     ("sp_windlass_drive", &["@letter", "@folder"]),
+    ("sp_windlass_export", &["@database", "@file"]),
     ("sp_windlass_remote_folder", &["@folder", "@action"]),
     ("sp_windlass_restore_folder", &["@folder", "@action"]),
     ("xp_create_subdir", &["@directory"]),
@@ -137,6 +139,7 @@ fn call(
         }
         "sp_helptext" => stored::help_text(session, &arguments.required("@objname")?, sink),
         "sp_windlass_drive" => drive::drive(session, &arguments, sink),
+        "sp_windlass_export" => export::export(session, &arguments, sink),
         "sp_windlass_remote_folder" => remote_folder::remote_folder(session, &arguments, sink),
         "sp_addsrvrolemember" | "sp_dropsrvrolemember" => {
             let change = match procedure {
