@@ -12,13 +12,13 @@ use crate::folder::DeviceFolder;
 use crate::nul::NulWriter;
 use crate::object::{
     Access, LockMode, Locked, ObjectAddress, ObjectReader, ObjectSettings, ObjectUrl, ObjectWriter,
-    Removed, SideAddress,
+    SideAddress,
 };
 use crate::{DeviceReader, DeviceWriter, Start, WriteTuning};
 
 /// What holds the bytes of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Storage {
+pub(crate) enum Storage {
     File(PathBuf),
     /// Discards what is written, but counts it: `DISK = 'NUL'`.
     Nul,
@@ -29,7 +29,7 @@ enum Storage {
 /// A device as named in a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DeviceAddress {
-    storage: Storage,
+    pub(crate) storage: Storage,
     /// The name as the user wrote it, for messages.
     pub name: String,
     /// The logical name used in the statement.
@@ -198,26 +198,6 @@ impl DeviceAddress {
         match &self.storage {
             Storage::Object(object) => object.listed_state(),
             Storage::File(_) | Storage::Nul => None,
-        }
-    }
-
-    /// Deletes the file or object; an object of a listing only if it is still the same. One that is locked stays: in a
-    /// bucket with versions the store would only hide it.
-    ///
-    /// # Errors
-    /// If that fails, or it is locked.
-    pub fn remove(&self) -> std::io::Result<Removed> {
-        match &self.storage {
-            Storage::File(path) => {
-                std::fs::remove_file(path)?;
-                windlass_io::directory::sync(&windlass_io::directory::parent(path))?;
-                Ok(Removed::Gone)
-            }
-            Storage::Nul => Ok(Removed::Gone),
-            Storage::Object(object) => {
-                object.refuse_locked()?;
-                object.delete()
-            }
         }
     }
 

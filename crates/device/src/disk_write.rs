@@ -19,7 +19,7 @@ use windlass_io::{
 };
 
 use crate::error::{Error, Operation};
-use crate::naming::{Naming, refuse_fixed, staging_path};
+use crate::naming::{Identity, Naming, identity, refuse_fixed, staging_path};
 use crate::transfer::TransferBuffer;
 use crate::{DeviceWriter, Start, WriteCounters, WriteTuning, busy, lock};
 
@@ -33,8 +33,8 @@ pub(crate) struct DiskWriter {
     name: String,
     naming: Naming,
     start: Start,
-    /// The overwritten file, whose owner and permissions are kept.
-    replaced: Option<Metadata>,
+    /// The overwritten file.
+    earlier: Option<Earlier>,
     transfer: TransferBuffer,
     /// Whether the gathered bytes contain data, not only blocks.
     gathers_data: bool,
@@ -60,10 +60,10 @@ impl DiskWriter {
     ) -> Result<Self, Error> {
         let fail = |error: io::Error| Error::new(Operation::Open, name, error);
         let target = directory::follow(path).map_err(fail)?;
-        let (file, replaced, offset) = match start {
+        let (file, earlier, offset) = match start {
             Start::Create | Start::Replace => {
-                let (file, replaced) = open_staging(&target, start).map_err(fail)?;
-                (file, replaced, 0)
+                let (file, earlier) = open_staging(&target, start).map_err(fail)?;
+                (file, earlier, 0)
             }
             Start::Append { at, length } => {
                 let file = open_append(&target, at, length).map_err(fail)?;
@@ -74,9 +74,9 @@ impl DiskWriter {
         Ok(Self {
             file: Arc::new(file),
             name: name.to_owned(),
-            naming: Naming::new(target),
+            naming: Naming::new(target, earlier.as_ref().map(Earlier::identity)),
             start,
-            replaced,
+            earlier,
             transfer: TransferBuffer::new(tuning.transfer_bytes, offset),
             gathers_data: false,
             spare: AlignedBuffer::several(tuning.depth, tuning.transfer_bytes),
@@ -281,8 +281,8 @@ impl DeviceWriter for DiskWriter {
         let end = self.transfer.position();
         let fail = |error| Error::new(Operation::Write, &self.name, error);
         self.file.set_len(end).map_err(fail)?;
-        if let Some(replaced) = &self.replaced {
-            windlass_io::output::keep(self.file.as_file(), replaced).map_err(fail)?;
+        if let Some(earlier) = &self.earlier {
+            windlass_io::output::keep(self.file.as_file(), &earlier.metadata).map_err(fail)?;
         }
         self.sync()
     }
@@ -310,6 +310,8 @@ impl DeviceWriter for DiskWriter {
 
     fn settle(mut self: Box<Self>) {
         self.committed = true;
+        // It is removed only if nobody holds it.
+        self.earlier = None;
         self.naming.settle();
     }
 
@@ -334,9 +336,24 @@ impl Drop for DiskWriter {
     }
 }
 
+/// A file that is overwritten. It can be read until the new one gets its name, and no other backup writes to it or
+/// deletes it: what that wrote would be lost.
+#[derive(Debug)]
+struct Earlier {
+    _held: DirectFile,
+    /// Its owner and permissions are kept.
+    metadata: Metadata,
+}
+
+impl Earlier {
+    fn identity(&self) -> Identity {
+        identity(&self.metadata)
+    }
+}
+
 /// Creates the staging file, replacing one left by a crash but not one in use. Also returns the
-/// metadata of the file to be overwritten.
-fn open_staging(target: &Path, start: Start) -> io::Result<(DirectFile, Option<Metadata>)> {
+/// file to be overwritten.
+fn open_staging(target: &Path, start: Start) -> io::Result<(DirectFile, Option<Earlier>)> {
     unused_at(target)?;
     refuse_fixed(target)?;
     own::refuse_database(&staging_path(target))?;
@@ -345,24 +362,30 @@ fn open_staging(target: &Path, start: Start) -> io::Result<(DirectFile, Option<M
         _ => error,
     })?;
     // From here on no other backup gets the name; one that had it may have ended since.
-    let replaced = unused_at(target);
-    let replaced = replaced.and_then(|replaced| match &replaced {
-        Some(found) if start == Start::Create && found.len() > 0 => Err(changed()),
-        _ => Ok(replaced),
+    let earlier = unused_at(target);
+    let earlier = earlier.and_then(|earlier| match &earlier {
+        Some(found) if start == Start::Create && found.metadata.len() > 0 => Err(changed()),
+        _ => Ok(earlier),
     });
-    if replaced.is_err() {
+    if earlier.is_err() {
         // The first error counts.
         let _left = std::fs::remove_file(staging_path(target));
     }
-    Ok((file, replaced?))
+    Ok((file, earlier?))
 }
 
 /// The file to be replaced, which must not be in use.
-fn unused_at(target: &Path) -> io::Result<Option<Metadata>> {
+fn unused_at(target: &Path) -> io::Result<Option<Earlier>> {
     match DirectFile::open(target, Access::ReadWrite) {
-        Ok(file) => {
-            lock(&file, FlockOperation::NonBlockingLockExclusive)?;
-            Ok(Some(file.as_file().metadata()?))
+        Ok(held) => {
+            lock(&held, FlockOperation::NonBlockingLockExclusive)?;
+            lock(&held, FlockOperation::NonBlockingLockShared)?;
+            let metadata = held.as_file().metadata()?;
+            let earlier = Earlier {
+                _held: held,
+                metadata,
+            };
+            Ok(Some(earlier))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -541,6 +564,42 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         std::fs::write(device.file().unwrap(), "").unwrap();
         write(&device, Start::Create, b"new").commit().unwrap();
+    }
+
+    /// What is appended would be lost when the new file gets the name.
+    #[test]
+    fn nothing_is_appended_to_a_medium_that_is_being_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = device(&folder);
+        write(&device, Start::Create, b"old").commit().unwrap();
+        let writer = write(&device, Start::Replace, b"new");
+        let append = Start::Append { at: 3, length: 3 };
+        let error = device.open_writer(append, TUNING).unwrap_err();
+        assert_eq!(error.source.kind(), io::ErrorKind::WouldBlock, "{error}");
+        device.open_reader().unwrap();
+        writer.commit().unwrap();
+        assert_eq!(std::fs::read(device.file().unwrap()).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_file_that_gets_the_name_meanwhile_stays() {
+        for (start, others) in [(Start::Create, 0), (Start::Replace, 0), (Start::Create, 1)] {
+            let folder = tempfile::tempdir().unwrap();
+            let device = device(&folder);
+            if start == Start::Replace {
+                write(&device, Start::Create, b"old").commit().unwrap();
+            }
+            // With a second family, earlier files are kept until all have their names.
+            let mut writers = vec![write(&device, start, b"new")];
+            let other = DeviceAddress::disk(folder.path().join("b.bak"));
+            writers.extend((0..others).map(|_| write(&other, start, b"new")));
+            let theirs = folder.path().join("theirs");
+            std::fs::write(&theirs, "theirs").unwrap();
+            std::fs::rename(&theirs, device.file().unwrap()).unwrap();
+            let error = crate::commit(writers).unwrap_err();
+            assert_eq!(error.source.kind(), io::ErrorKind::AlreadyExists, "{error}");
+            assert_eq!(std::fs::read(device.file().unwrap()).unwrap(), b"theirs");
+        }
     }
 
     /// None gets an error that does not say so, and each that succeeded was there.

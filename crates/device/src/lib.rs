@@ -20,6 +20,7 @@ mod folder;
 mod naming;
 mod nul;
 mod object;
+mod removal;
 mod transfer;
 
 use std::fmt;
@@ -43,6 +44,7 @@ pub use object::{
     Probed, Removed, S3_KEY, SideAddress, SideObject, StoreKind, UnfinishedUpload, UrlError,
     give_up_when, post_json,
 };
+pub use removal::Held;
 
 /// Where a writer starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

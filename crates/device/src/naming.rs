@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use windlass_io::other_name::{self, OtherName};
-use windlass_io::{directory, own};
+use windlass_io::{directory, own, succession};
 
 /// Appended to the name of a device while its new content is written.
 pub const STAGING_SUFFIX: &str = ".windlass-new";
@@ -24,14 +24,19 @@ pub fn staging_path(target: &Path) -> PathBuf {
 #[derive(Debug)]
 pub(crate) struct Naming {
     target: PathBuf,
+    /// The file that the new one may replace.
+    earlier: Option<Identity>,
     state: State,
 }
+
+/// A file whatever its name: its file system, and its number there.
+pub(crate) type Identity = (u64, u64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Staged,
     /// The earlier file, of this identity, has the temporary name.
-    Exchanged((u64, u64)),
+    Exchanged(Identity),
     /// There was no earlier file.
     Named,
     /// The earlier file is gone.
@@ -39,9 +44,10 @@ enum State {
 }
 
 impl Naming {
-    pub(crate) fn new(target: PathBuf) -> Self {
+    pub(crate) fn new(target: PathBuf, earlier: Option<Identity>) -> Self {
         Self {
             target,
+            earlier,
             state: State::Staged,
         }
     }
@@ -67,24 +73,42 @@ impl Naming {
     }
 
     /// Names the file, durably; keeps the earlier one if `keeps_earlier` and the file system can.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if the name has been given to another file than the earlier one, which stays; those of the
+    /// operating system.
     pub(crate) fn take(&mut self, keeps_earlier: bool) -> io::Result<()> {
         let staging = self.staging();
-        let had_earlier = own::is_there(&self.target);
-        let exchanged = keeps_earlier && had_earlier && exchange(&staging, &self.target)?;
-        self.state = if exchanged {
-            // If it cannot be examined, it is not put back.
-            let earlier = std::fs::symlink_metadata(&staging);
-            earlier.map_or(State::Replaced, |earlier| {
-                State::Exchanged(identity(&earlier))
-            })
-        } else {
-            std::fs::rename(&staging, &self.target)?;
-            match had_earlier {
-                true => State::Replaced,
-                false => State::Named,
+        let Some(earlier) = self.earlier.filter(|_| own::is_there(&self.target)) else {
+            directory::take_name(&staging, &self.target).map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => succession::taken(),
+                _ => error,
+            })?;
+            self.state = State::Named;
+            return Ok(());
+        };
+        self.check_earlier(&self.target, earlier)?;
+        self.state = match keeps_earlier && exchange(&staging, &self.target)? {
+            true => {
+                if let Err(taken) = self.check_earlier(&staging, earlier) {
+                    exchange(&staging, &self.target)?;
+                    return Err(taken);
+                }
+                State::Exchanged(earlier)
+            }
+            false => {
+                std::fs::rename(&staging, &self.target)?;
+                State::Replaced
             }
         };
         directory::sync(&directory::parent(&self.target))
+    }
+
+    fn check_earlier(&self, place: &Path, earlier: Identity) -> io::Result<()> {
+        match identity(&std::fs::symlink_metadata(place)?) == earlier {
+            true => Ok(()),
+            false => Err(succession::taken()),
+        }
     }
 
     /// Puts the earlier file back, or leaves the name free if there was none.
@@ -117,7 +141,7 @@ impl Naming {
     }
 }
 
-fn identity(file: &Metadata) -> (u64, u64) {
+pub(crate) fn identity(file: &Metadata) -> Identity {
     (file.dev(), file.ino())
 }
 

@@ -67,7 +67,8 @@ pub fn check(path: &Path, predecessor: Option<u64>) -> io::Result<()> {
     }
 }
 
-fn taken() -> io::Error {
+/// The error for a name that was given to another file meanwhile.
+pub fn taken() -> io::Error {
     let reason = "another program has given this name to a file of its own since the work began, \
                   which is not overwritten; move that file away and try again";
     io::Error::new(io::ErrorKind::AlreadyExists, reason)

@@ -171,9 +171,11 @@ pub(super) fn media_refused(arguments: &WrittenArguments, to: &[String]) -> Opti
     None
 }
 
-/// The file that a name means, whatever its spelling; `None` if another one may mean another file: NUL, and tags.
+/// The file that a name means, whatever its spelling; `None` if the same name may mean another file: NUL, tags, and folders.
 fn own_file(written: &str) -> Option<PathBuf> {
-    if DeviceAddress::special(written).is_some() || written.contains('<') {
+    // In a folder, each gets a file of its own.
+    let is_folder = written.ends_with('/') || Path::new(written).is_dir();
+    if DeviceAddress::special(written).is_some() || written.contains('<') || is_folder {
         return None;
     }
     if is_url(written) || is_of_windows(written) {

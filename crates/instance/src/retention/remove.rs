@@ -10,13 +10,16 @@ use super::FoundMedia;
 /// Deletes the files of a medium; returns those that were deleted, and what became of each.
 ///
 /// A file may have changed since the scan, so it is opened again and deleted only if it still belongs to
-/// the media set and contains the same backup sets.
+/// the media set and contains the same backup sets. It is held meanwhile: a backup that overwrites it would give its
+/// name to a new file.
 ///
 /// # Errors
 /// The first file that has changed or cannot be deleted; the files before it are gone.
 pub fn delete(media: &FoundMedia) -> io::Result<Vec<(DeviceAddress, Removed)>> {
     let mut deleted = Vec::new();
     for file in &media.files {
+        // From here on no backup writes to it.
+        let held = file.device.hold()?;
         let now = MediaSet::open_any(std::slice::from_ref(&file.device));
         let now = now.map_err(io::Error::other)?;
         let sets = now.sets();
@@ -31,10 +34,10 @@ pub fn delete(media: &FoundMedia) -> io::Result<Vec<(DeviceAddress, Removed)>> {
                 file.device
             )));
         }
-        let removed = file.device.remove()?;
-        if sets.iter().any(|set| set.configuration.is_encrypted())
-            && let Err(error) = remove_key_file(&file.device)
-        {
+        let is_encrypted = sets.iter().any(|set| set.configuration.is_encrypted());
+        drop(now);
+        let removed = held.remove()?;
+        if is_encrypted && let Err(error) = remove_key_file(&file.device) {
             // Without the medium it opens nothing.
             tracing::warn!("the key file of '{}' is left: {error}", file.device);
         }
