@@ -133,6 +133,29 @@ impl Moment {
         local - i64::from(quarter_hours) * 900
     }
 
+    /// The same of a time that was written down when it was `made` there, at that offset. Where that is the system's time
+    /// zone, this time of day is meant, whatever the offset is by then: summer time may begin or end between.
+    pub fn utc_seconds_from(self, made: Self, quarter_hours: i8) -> i64 {
+        self.utc_seconds_in(&local_zone(), made, quarter_hours)
+    }
+
+    fn utc_seconds_in(self, zone: &TimeZone, made: Self, quarter_hours: i8) -> i64 {
+        let made_at = made.utc_seconds(quarter_hours.into());
+        let offset = Timestamp::from_second(made_at).map(|at| zone.to_offset(at).seconds());
+        let is_of_zone = offset.is_ok_and(|offset| offset == i32::from(quarter_hours) * 900);
+        let there = self.0.to_zoned(zone.clone()).ok().filter(|_| is_of_zone);
+        there.map_or_else(
+            || self.utc_seconds(quarter_hours.into()),
+            |there| there.timestamp().as_second(),
+        )
+    }
+
+    /// The system's local time of so many seconds since 1970, UTC.
+    pub fn of_utc_seconds(seconds: i64) -> Option<Self> {
+        let stamp = Timestamp::from_second(seconds).ok()?;
+        Some(Self::new(stamp.to_zoned(local_zone()).datetime()))
+    }
+
     /// This moment plus whole days, saturating at the calendar's end.
     pub fn plus_days(self, days: u32) -> Self {
         Self(
@@ -360,6 +383,19 @@ mod tests {
         ] {
             assert_eq!(json_time(text), json);
         }
+    }
+
+    #[test]
+    fn a_time_that_was_written_down_keeps_its_time_of_day_over_the_end_of_summer_time() {
+        let at = |text: &str| text.parse::<Moment>().unwrap();
+        let (made, expires) = (at("2026-07-01 12:00:00"), at("2026-12-24 00:00:00"));
+        // Central European time: an hour ahead in winter, two from March to October.
+        let europe = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let in_winter = expires.utc_seconds(4);
+        assert_eq!(expires.utc_seconds_in(&europe, made, 8), in_winter);
+        // Somewhere else nobody knows what the offset is by then.
+        let of_then = expires.utc_seconds(8);
+        assert_eq!(expires.utc_seconds_in(&TimeZone::UTC, made, 8), of_then);
     }
 
     #[test]

@@ -170,8 +170,9 @@ pub(super) fn found_media(device: &DeviceAddress, headers: &Headers) -> FoundMed
             started: configuration.started,
             finished: configuration.finished.or(configuration.started),
             expires: configuration.expires.map(|at| {
-                let (_, zone) = Moment::now();
-                at.plus_minutes((i32::from(zone) - i32::from(configuration.time_zone)) * 15)
+                let made = configuration.started.unwrap_or(at);
+                let utc = at.utc_seconds_from(made, configuration.time_zone);
+                Moment::of_utc_seconds(utc).unwrap_or(at)
             }),
             stored_bytes: configuration.stored_bytes,
         }

@@ -327,7 +327,8 @@ fn check_expiry(request: &MediaRequest, media: &MediaSet) -> Result<(), Error> {
     let expiries = sets.iter().filter_map(|set| {
         let of = &set.configuration;
         let expires = of.expires?;
-        Some((expires.utc_seconds(of.time_zone.into()), expires))
+        let made = of.started.unwrap_or(expires);
+        Some((expires.utc_seconds_from(made, of.time_zone), expires))
     });
     match expiries.max() {
         Some((at, expires)) if at > now.utc_seconds(zone.into()) => Err(Error::NotExpired {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use windlass_base::Moment;
 use windlass_base::size::counted;
 use windlass_catalog::provenance::is_named;
 use windlass_catalog::{
@@ -299,7 +300,15 @@ fn verified(
     };
     let backups = standing.backups.iter();
     let valid = backups.filter_map(|(backup, _)| verifications.valid(backup));
-    match valid.max() {
+    // What a clock that was ahead has dated is recent for as long as it was ahead. Local times go back by an hour.
+    let is_ahead = |at: Moment| seconds(limits.now, at) > 3600;
+    let (ahead, past): (Vec<_>, Vec<_>) = valid.partition(|(at, _)| is_ahead(*at));
+    match past.into_iter().max() {
+        None if !ahead.is_empty() => reasons.push(Reason::new(
+            State::Warning,
+            "verification-old",
+            "the last verification is dated in the future: the clock was wrong then, or is now",
+        )),
         None => reasons.push(Reason::new(
             State::Warning,
             "never-verified",

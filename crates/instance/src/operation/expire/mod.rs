@@ -271,8 +271,9 @@ impl Session {
                 for state in &states {
                     let valid = self.instance.catalog().valid_on(set, state);
                     let valid = valid.map_err(ExpireError::History)?;
-                    is_known &=
-                        !state.is_empty() && valid.is_some_and(|at| recently.is_within(at, now));
+                    // One that a clock which was ahead has dated is not recent.
+                    let is_recent = |at| at <= now && recently.is_within(at, now);
+                    is_known &= !state.is_empty() && valid.is_some_and(is_recent);
                 }
                 if !is_known && !looked_at.contains(&(medium, place)) {
                     unread.push((medium, place));
