@@ -23,6 +23,7 @@ mod encryption;
 mod engine;
 mod existing_files;
 mod expiring;
+mod expiring_needed;
 mod file_safety;
 mod forged;
 mod found_damaged;

@@ -6,6 +6,7 @@
 //! | `read_back` | the content of those that stay, copy by copy |
 //! | `locked` | what a store keeps, whatever is decided |
 //! | `unseen` | what stays because of files elsewhere that cannot be seen now |
+//! | `waiting` | what stays because it waits to be copied, or because its database is damaged |
 
 mod locked;
 mod read_back;
@@ -13,6 +14,7 @@ mod read_back;
 mod tests;
 mod unreadable;
 mod unseen;
+mod waiting;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,8 +22,8 @@ use std::io;
 use windlass_base::Moment;
 use windlass_base::message::table;
 use windlass_base::size::counted;
+use windlass_catalog::Error as CatalogError;
 use windlass_catalog::provenance::databases;
-use windlass_catalog::{Error as CatalogError, QueuedCopy};
 use windlass_crypt::KeyRing;
 use windlass_device::{DeviceAddress, DeviceFolder, Removed};
 
@@ -143,16 +145,16 @@ impl Session {
             is_damaged = true;
             sink.message(table::medium_unreadable(&doubt.device, &doubt.why));
         }
-        let waiting = self.instance.catalog().queued_copies();
-        let waiting = waiting.map_err(ExpireError::History)?;
+        let queued = self.instance.catalog().queued_copies();
+        let queued = queued.map_err(ExpireError::History)?;
         let damages = Damages::read(self.instance.catalog()).map_err(ExpireError::History)?;
         let mut ill = BTreeSet::new();
         let mut locks = Locks::default();
         let decisions = loop {
             let mut decisions =
                 retention::decide(&scan.media, options.policy, options.database, now);
-            keep_waiting(&scan.media, &mut decisions, &waiting);
-            keep_ill(&scan.media, &mut decisions, &damages, &mut ill);
+            waiting::keep_waiting(&scan.media, &mut decisions, &queued);
+            waiting::keep_ill(&scan.media, &mut decisions, &damages, &mut ill);
             locks.keep(&scan.media, &mut decisions);
             if let Some(doubt) = &doubt {
                 for decision in &mut decisions {
@@ -292,48 +294,6 @@ fn unread_logs(decisions: &[Decision]) -> Vec<(Place, Ends)> {
         unread.map(move |(place, ends)| ((medium, *place), ends.clone()))
     });
     all.collect()
-}
-
-/// What waits to be copied elsewhere exists here only.
-fn keep_waiting(media: &[FoundMedia], decisions: &mut [Decision], waiting: &[QueuedCopy]) {
-    let going = media
-        .iter()
-        .zip(decisions)
-        .filter(|(_, decision)| decision.goes);
-    for (media, decision) in going {
-        let is_of = |copy: &&QueuedCopy| {
-            let mut files = media.files.iter();
-            files.any(|file| file.device.file() == Some(&copy.source))
-        };
-        if let Some(copy) = waiting.iter().find(is_of) {
-            decision.keep(format!(
-                "it waits to be copied to '{}'",
-                copy.target.display()
-            ));
-        }
-    }
-}
-
-/// Of a damaged database, nobody knows since when it is, and so which of its backups are intact: all stay. Adds the
-/// databases that would lose one, by their paths.
-fn keep_ill(
-    media: &[FoundMedia],
-    decisions: &mut [Decision],
-    damages: &Damages,
-    ill: &mut BTreeSet<String>,
-) {
-    let going = media
-        .iter()
-        .zip(decisions)
-        .filter(|(_, decision)| decision.goes);
-    for (media, decision) in going {
-        let mut known = media.sets.iter().filter_map(|set| damages.at(&set.of.path));
-        if let Some(known) = known.next() {
-            ill.insert(known.path.clone());
-            decision
-                .keep("its database is damaged: which backups are intact is not known".to_owned());
-        }
-    }
 }
 
 fn states(media: &[FoundMedia]) -> Vec<String> {
