@@ -1,4 +1,4 @@
-//! Decides for each medium whether it is kept or deleted, with the reason.
+//! Decides for each medium whether it is kept or deleted, with the reason, as if it were known what each of them is.
 
 use std::collections::BTreeSet;
 
@@ -98,7 +98,7 @@ impl Found<'_> {
     }
 
     /// The set, what it needs, what that needs, and so on.
-    fn needed_in_all(&self, index: usize) -> BTreeSet<usize> {
+    pub(super) fn needed_in_all(&self, index: usize) -> BTreeSet<usize> {
         let (mut all, mut next) = (BTreeSet::new(), vec![index]);
         while let Some(index) = next.pop() {
             if all.insert(index) {
@@ -114,12 +114,13 @@ impl Found<'_> {
     }
 }
 
-/// Decides about every medium, in order. `database` limits deletion to one database's backups.
-pub fn decide(
+/// Decides about every medium, in order, as it was found. `held` are further reasons for each of them to stay.
+pub(super) fn as_found(
     media: &[FoundMedia],
     policy: &Policy,
     database: Option<&str>,
     now: Now,
+    held: &[BTreeSet<String>],
 ) -> Vec<Decision> {
     let (places, sets) = counted_sets(media);
     let found = Found {
@@ -130,7 +131,8 @@ pub fn decide(
     };
     let mut reasons: Vec<BTreeSet<String>> = media
         .iter()
-        .map(|media| of_medium(media, database, now.local))
+        .zip(held)
+        .map(|(media, held)| &of_medium(media, database, now.local) | held)
         .collect();
     let all = (0..sets.len()).map(|index| &found.set(index).of);
     let mut ahead = Vec::new();
@@ -297,12 +299,18 @@ fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSe
         !files.any(|file| file.defect.as_ref() == Some(*trouble))
     };
     if let Some(trouble) = media.trouble.as_ref().filter(is_named) {
-        reasons.insert(format!("needs a look: {trouble}"));
+        reasons.insert(match media.may_pass {
+            true => format!("cannot be read now: {trouble}"),
+            false => format!("needs a look: {trouble}"),
+        });
     }
     for file in &media.files {
         if let Some(defect) = &file.defect {
             let device = &file.device;
-            reasons.insert(format!("needs a look: '{device}' is damaged: {defect}"));
+            reasons.insert(match media.may_pass {
+                true => format!("'{device}' cannot be read now: {defect}"),
+                false => format!("needs a look: '{device}' is damaged: {defect}"),
+            });
         }
     }
     if !media.is_whole() {

@@ -83,6 +83,8 @@ pub struct FoundMedia {
     pub sets: Vec<FoundSet>,
     /// What is wrong with it. Sets before the problem may be complete.
     pub trouble: Option<String>,
+    /// Whether its trouble may pass: it is locked, or may not be read.
+    pub may_pass: bool,
     /// Whether its stripes or copies contain different sets.
     pub has_contradictions: bool,
     /// Whether it lacks sets that it holds according to the history.
@@ -94,6 +96,16 @@ pub struct FoundMedia {
 }
 
 impl FoundMedia {
+    /// Whether its trouble says nothing about it: it cannot be looked at now.
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.trouble.is_some() && (self.may_pass || self.unseen.is_some())
+    }
+
+    /// Whether it may be whole, as far as is known: it is hidden, or only the history says what is on it.
+    pub(crate) fn is_presumed(&self) -> bool {
+        self.trouble.is_some() && self.lacks_known || self.is_hidden()
+    }
+
     /// Whether every family was found.
     pub(crate) fn is_whole(&self) -> bool {
         (1..=self.family_count).all(|number| self.files.iter().any(|file| file.family == number))

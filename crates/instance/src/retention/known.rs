@@ -69,6 +69,8 @@ fn unreadable(
     if let Some(known) = media.iter_mut().find(is_it) {
         known.files.push(file);
         if known.torn().is_some() {
+            let had_none = known.trouble.is_none();
+            known.may_pass = other.is_unknown && (had_none || known.may_pass);
             known.trouble.get_or_insert(other.reason);
         }
         return;
@@ -86,6 +88,7 @@ fn unreadable(
         files: vec![file],
         sets: Vec::new(),
         trouble: Some(other.reason),
+        may_pass: other.is_unknown,
         has_contradictions: false,
         lacks_known: false,
         is_outside: false,

@@ -6,9 +6,9 @@
 //! | [`FoundMedia`] | what the files of a medium show together: its sets, and which file has the newest of them |
 //! | [`scan`] | finds the media in some folders, from their headers alone |
 //! | [`add_dependents`] | adds backups elsewhere that may need one of these, and those of which nobody can tell whether they exist |
-//! | [`kept_for_unseen`] | what stays only for the sake of the latter |
 //! | [`add_known`] | adds what the history knows of media that cannot be read |
-//! | [`decide`] | for each medium: keep or delete, and why |
+//! | [`decide`] | for each medium: keep or delete, and why; with those of which nobody knows whether they are whole |
+//! | [`kept_for_presumed`] | what stays only because of these |
 //! | [`delete`] | deletes the files of a medium, after reading their headers once more |
 //!
 //! Invariants:
@@ -17,7 +17,8 @@
 //!    another database ([`crate::provenance`]).
 //! 3. A backup that is dated in the future takes the place of no other.
 //! 4. A medium is kept or deleted as a whole, with all its stripes.
-//! 5. Only files whose headers say that Windlass wrote them are deleted; unreadable files are kept.
+//! 5. A backup that cannot be seen or read now stands for no other, and what needs it counts as if it were whole.
+//! 6. Only files whose headers say that Windlass wrote them are deleted; unreadable files are kept.
 
 mod decide;
 mod found;
@@ -25,19 +26,21 @@ mod known;
 mod not_media;
 mod outside;
 mod policy;
+mod presumed;
 mod remove;
 mod sake;
 mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Decision, decide};
+pub use decide::Decision;
 pub use found::{FoundFile, FoundMedia, FoundSet};
 pub use known::add_known;
 pub use outside::{add_dependents, lacks_known};
 pub use policy::{Now, Policy, PolicyError};
+pub use presumed::decide;
 pub use remove::delete;
-pub use sake::kept_for_unseen;
+pub use sake::{Sake, kept_for_presumed};
 pub(crate) use scan::chain_sets;
 pub(crate) use scan::scan_only;
 pub use scan::{FoundOther, Place, Scan, scan, settled_sets};

@@ -309,6 +309,7 @@ fn add_unseen(
         files,
         sets: Vec::new(),
         trouble: Some(why.clone()),
+        may_pass: false,
         has_contradictions: false,
         lacks_known: false,
         is_outside: true,

@@ -194,6 +194,7 @@ pub(super) fn found_media(device: &DeviceAddress, headers: &Headers) -> FoundMed
         }],
         sets: Vec::new(),
         trouble: None,
+        may_pass: false,
         has_contradictions: false,
         lacks_known: false,
         is_outside: false,

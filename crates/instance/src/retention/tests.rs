@@ -109,6 +109,7 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
                 .collect(),
             sets: Vec::new(),
             trouble: None,
+            may_pass: false,
             has_contradictions: false,
             lacks_known: false,
             is_outside: false,
@@ -227,6 +228,33 @@ fn policies() -> impl Strategy<Value = Policy> {
 }
 
 proptest! {
+    #[test]
+    fn what_goes_beside_media_that_cannot_be_read_goes_whether_they_are_whole_or_not(
+        seeds in seeds(),
+        policy in policies(),
+        troubles in prop::collection::vec(0_u8..4, 25),
+    ) {
+        let mut media = history(&seeds);
+        let decided = |media: &[FoundMedia]| decide(media, &policy, None, now());
+        let goes = |media: &[FoundMedia]| -> Vec<bool> {
+            decided(media).iter().map(|decision| decision.goes).collect()
+        };
+        let whole = goes(&media);
+        for (media, trouble) in media.iter_mut().zip(&troubles) {
+            media.trouble = (*trouble > 1).then(|| "it cannot be read".to_owned());
+        }
+        let gone = goes(&media);
+        for (media, trouble) in media.iter_mut().zip(&troubles) {
+            media.may_pass = *trouble == 2;
+            media.lacks_known = *trouble == 3;
+        }
+        let found = decided(&media);
+        for (index, decision) in found.iter().enumerate() {
+            prop_assert!(!decision.goes || whole[index] && gone[index]);
+            prop_assert!(decision.relied_on.is_empty() || media[index].trouble.is_none());
+        }
+    }
+
     #[test]
     fn every_backup_that_stays_can_still_be_restored(seeds in seeds(), policy in policies()) {
         let media = history(&seeds);

@@ -337,7 +337,7 @@ impl Runner<'_> {
         };
         if expired.is_damaged {
             self.report.warn(
-                "A backup that others were to be erased for is damaged, lacks its full backup, or is dated in the future.",
+                "A backup that others were to be erased for is damaged, cannot be read now, lacks its full backup, or is dated in the future.",
             );
         }
         for expired in expired

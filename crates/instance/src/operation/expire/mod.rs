@@ -85,7 +85,7 @@ pub struct ExpireReport {
     /// Other files; they are not touched.
     pub others: Vec<FoundOther>,
     /// Whether a backup that deletions would have relied on, or a copy of it, cannot be read back, or may be
-    /// among the files that cannot be read. It was reported.
+    /// among the files that cannot be read, or others stay because they need one that cannot be read. It was reported.
     pub is_damaged: bool,
 }
 
@@ -134,12 +134,14 @@ impl Session {
         let past = past.map_err(ExpireError::History)?;
         let reach = Reach::of(&self.instance).map_err(ExpireError::History)?;
         unseen::check_gone(options.gone, &past, &reach)?;
-        retention::add_dependents(&mut scan, &past, &reach, options.gone);
+        // Before what needs them is looked for: they may be whole.
         retention::add_known(&mut scan, &past);
+        retention::add_dependents(&mut scan, &past, &reach, options.gone);
         let now = Now::here();
         let states = states(&scan.media);
         let mut looked_at = BTreeSet::new();
-        let mut is_damaged = unreadable::report(&mut scan.media, options, now, sink);
+        let told = unreadable::report(&mut scan.media, options, now, sink);
+        let mut is_damaged = !told.is_empty();
         let doubt = unreadable::doubt(&scan);
         if let Some(doubt) = &doubt {
             is_damaged = true;
@@ -213,7 +215,7 @@ impl Session {
             let summary = damage::summary(known);
             sink.message(table::nothing_expires(&known.database, summary));
         }
-        unseen::tell(&scan.media, options, now, sink);
+        is_damaged |= !unseen::tell(&scan.media, &told, options, now, sink).is_empty();
         if options.removal == Removal::Delete {
             locks.extend(&scan.media, sink);
         }

@@ -1,8 +1,10 @@
 //! Backups whose headers cannot be read: they are no reason to delete others.
 //!
 //! If the history knows what such a file contains, the rules count its backups, find that they cannot be
-//! read, and do without them. Otherwise the file may be the newest backup of any database: nothing is
-//! deleted while there is one.
+//! read, and do without them; what needs them stays as if they were whole ([`retention::decide`]). Otherwise the file may
+//! be the newest backup of any database: nothing is deleted while there is one.
+
+use std::collections::BTreeSet;
 
 use windlass_base::message::table;
 use windlass_device::DeviceAddress;
@@ -50,14 +52,14 @@ pub(super) fn doubt(scan: &Scan) -> Option<Doubt> {
 }
 
 /// Reports the backups that the history knows, that the rules would count, and that cannot be read. They count for
-/// nothing. Returns whether there is one.
+/// nothing. Returns the media that were named.
 pub(super) fn report(
     media: &mut [FoundMedia],
     options: &ExpireOptions<'_>,
     now: Now,
     sink: &mut dyn Sink,
-) -> bool {
-    let mut is_damaged = false;
+) -> BTreeSet<usize> {
+    let mut told = BTreeSet::new();
     let lacking = |media: &mut FoundMedia| match media.lacks_known {
         true => Some(media.trouble.take().unwrap_or_else(|| CUT_OFF.to_owned())),
         false => None,
@@ -67,22 +69,17 @@ pub(super) fn report(
         let decisions = retention::decide(media, options.policy, options.database, now);
         let mut is_settled = true;
         let each = media.iter_mut().zip(&decisions).zip(&mut troubles);
-        for ((media, decision), trouble) in each {
+        for (index, ((media, decision), trouble)) in each.enumerate() {
             let Some(place) = decision.relied_on.last() else {
                 continue;
             };
             let Some(why) = trouble.take() else {
                 continue;
             };
-            let file = media.torn().or(media.files.first());
-            let name = file.map_or_else(String::new, |file| file.device.to_string());
-            sink.message(table::relied_set_damaged(
-                name,
-                place + 1,
-                format!("{why}."),
-            ));
+            tell(media, *place, &why, sink);
             media.trouble = Some(why);
-            (is_damaged, is_settled) = (true, false);
+            told.insert(index);
+            is_settled = false;
         }
         if is_settled {
             break;
@@ -93,7 +90,17 @@ pub(super) fn report(
             media.trouble = trouble;
         }
     }
-    is_damaged
+    told
+}
+
+/// Says that a medium cannot be read, and what that means for the set at a place on it.
+pub(super) fn tell(media: &FoundMedia, place: usize, why: &str, sink: &mut dyn Sink) {
+    let file = media.torn().or(media.files.first());
+    let name = file.map_or_else(String::new, |file| file.device.to_string());
+    sink.message(match media.may_pass {
+        true => table::relied_set_hidden(name, why),
+        false => table::relied_set_damaged(name, place + 1, format!("{why}.")),
+    });
 }
 
 /// What is wrong with a medium that is shorter than the history says.

@@ -1,10 +1,12 @@
 //! Backups elsewhere that cannot be seen now, and what stays because of them.
 
+use std::collections::BTreeSet;
+
 use windlass_base::message::table;
 use windlass_catalog::PastBackup;
 use windlass_device::DeviceFolder;
 
-use super::{ExpireError, ExpireOptions, Reach};
+use super::{ExpireError, ExpireOptions, Reach, unreadable};
 use crate::Sink;
 use crate::retention::{self, FoundMedia, Now};
 
@@ -21,26 +23,36 @@ pub(super) fn check_gone(
     }
 }
 
-/// Tells what stays, for the sake of what, and what the user can do.
+/// Tells what stays because of backups that cannot be seen or read, and what the user can do. Those of the folders that
+/// cannot be read are named, unless they were before, and returned.
 pub(super) fn tell(
     media: &[FoundMedia],
+    told: &BTreeSet<usize>,
     options: &ExpireOptions<'_>,
     now: Now,
     sink: &mut dyn Sink,
-) {
-    let kept = retention::kept_for_unseen(media, options.policy, options.database, now);
+) -> BTreeSet<usize> {
+    let kept = retention::kept_for_presumed(media, options.policy, options.database, now);
     let name = |index: usize| {
         let file = media[index].files.first();
         file.map_or_else(String::new, |file| file.device.to_string())
     };
-    for (unseen, kept) in kept {
+    let mut unreadable = BTreeSet::new();
+    for ((presumed, _), kept) in kept {
+        let Some(why) = media[presumed].unseen.as_deref() else {
+            if !told.contains(&presumed) && unreadable.insert(presumed) {
+                let why = media[presumed].trouble.as_deref().unwrap_or_default();
+                unreadable::tell(&media[presumed], 0, why, sink);
+            }
+            continue;
+        };
         let first = kept.first().copied().map(name).unwrap_or_default();
         let stays = match kept.len() - 1 {
             0 => format!("'{first}' stays"),
             1 => format!("'{first}' and another one stay"),
             more => format!("'{first}' and {more} others stay"),
         };
-        let why = media[unseen].unseen.as_deref().unwrap_or_default();
-        sink.message(table::kept_for_unseen(stays, name(unseen), why));
+        sink.message(table::kept_for_unseen(stays, name(presumed), why));
     }
+    unreadable
 }
