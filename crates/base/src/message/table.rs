@@ -566,6 +566,7 @@ messages! {
     50363, 10, kept_for_unseen(stays, device, why), "{stays} for the sake of '{device}': the history has it there, and nobody can tell that it is gone: {why}. Mount or repair that place. If it is gone for good, say so: windlass expire --gone FOLDER, or delete its history (sp_delete_backuphistory).";
     50364, 16, nothing_is_gone(folder), "--gone '{folder}' says nothing: the history knows no backup there whose file is missing. msdb.dbo.backupmediafamily has the names that it knows (physical_device_name).";
     50366, 16, relied_set_hidden(device, why), "'{device}' cannot be read now: {why}. It is not known to be damaged: what needs it stays as if it were whole, and nothing is deleted for its sake. Run the command again when it can be read.";
+    50367, 16, copy_hidden(file, position, why), "'{file}' is a copy of backup set {position} that cannot be read now: {why} The set can be restored from the other copies. Run the command again when it can be read.";
     50370, 10, lock_extended(device, lock), "'{device}' is {lock} now: newer backups that are locked need it.";
     50371, 16, lock_not_extended(device, error), "'{device}' is needed by newer backups that are locked for longer, and could not be locked as long: {error}. Give the key the right to retain objects, or retain it by hand.";
     50372, 10, not_read_back(device), "'{device}' was written as the store says, and not read back: its key may only write. Verify it where another key is.";

@@ -119,7 +119,8 @@ impl Session {
     ///
     /// Headers do not show whether a backup can be restored. So the sets on which deletions rely are read
     /// back before anything is deleted; a damaged one does not count, and what it would have replaced is
-    /// kept. A set counts if each family has one copy that is intact. What cannot even be told to be a backup
+    /// kept. One that cannot be read now, as while another backup appends to its medium, is not damaged: what needs it
+    /// is kept too. A set counts if each family has one copy that is intact. What cannot even be told to be a backup
     /// may be the newest one: nothing is deleted then.
     ///
     /// # Errors
@@ -140,7 +141,7 @@ impl Session {
         let now = Now::here();
         let states = states(&scan.media);
         let mut looked_at = BTreeSet::new();
-        let told = unreadable::report(&mut scan.media, options, now, sink);
+        let mut told = unreadable::report(&mut scan.media, options, now, sink);
         let mut is_damaged = !told.is_empty();
         let doubt = unreadable::doubt(&scan);
         if let Some(doubt) = &doubt {
@@ -191,7 +192,11 @@ impl Session {
                 let read = self.read_back(media, place, sink)?;
                 is_damaged |= read.is_damaged;
                 if let Some(reason) = read.unrestorable {
+                    // Another set on it may be damaged for sure.
+                    media.may_pass =
+                        read.may_be_whole && (media.trouble.is_none() || media.may_pass);
                     media.trouble.get_or_insert(reason);
+                    told.insert(medium);
                 }
             }
             for (place, ends) in logs {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_catalog::Depth;
 use windlass_device::DeviceAddress;
@@ -17,17 +18,43 @@ use crate::{Failure, Session, Sink};
 /// What was found.
 #[derive(Debug, Default)]
 pub(super) struct ReadBack {
-    /// Whether any of the copies is damaged. It was reported.
+    /// Whether any of the copies is damaged, or cannot be read now. It was reported.
     pub(super) is_damaged: bool,
+    /// Whether the set may be whole all the same: what cannot be read of it is not known to be damaged.
+    pub(super) may_be_whole: bool,
     /// Why the set cannot be restored, if not every family has an intact copy.
     pub(super) unrestorable: Option<String>,
+}
+
+/// What is wrong with a file.
+#[derive(Debug, Clone)]
+struct Wrong {
+    why: String,
+    /// It cannot be read now, which says nothing about it.
+    may_pass: bool,
+}
+
+impl Wrong {
+    fn of(failure: &Failure) -> Self {
+        let texts = failure.messages.iter().map(|message| message.text.as_str());
+        let passing = [
+            table::cannot_open_device("", "").number,
+            table::device_read_failed("", "").number,
+            table::no_thread("").number,
+        ];
+        let mut errors = failure.messages.iter().map(|message| message.number);
+        Self {
+            why: texts.collect::<Vec<_>>().join(" "),
+            may_pass: errors.any(|number| passing.contains(&number)),
+        }
+    }
 }
 
 /// What is known of the copies of a medium.
 #[derive(Debug, Default)]
 struct Copies {
     /// For each file that was read, by its name, what is wrong with it.
-    read: BTreeMap<String, Option<String>>,
+    read: BTreeMap<String, Option<Wrong>>,
 }
 
 impl Copies {
@@ -47,21 +74,31 @@ impl Copies {
 
     /// Notes which of the files that were read together are damaged: those that the failure names, of
     /// those that nothing good is known about.
-    fn blame(&mut self, files: &[&FoundFile], why: &str) {
+    fn blame(&mut self, files: &[&FoundFile], wrong: &Wrong) {
         let unknown = |file: &&&FoundFile| !self.read.contains_key(&file.device.name);
         let unknown: Vec<String> = files
             .iter()
             .filter(unknown)
             .map(|file| file.device.name.clone())
             .collect();
-        let named = |name: &&String| why.contains(&format!("'{name}'"));
+        let named = |name: &&String| wrong.why.contains(&format!("'{name}'"));
         let mut blamed: Vec<String> = unknown.iter().filter(named).cloned().collect();
         if blamed.is_empty() {
             blamed = unknown;
         }
         for name in blamed {
-            self.read.insert(name, Some(why.to_owned()));
+            self.read.insert(name, Some(wrong.clone()));
         }
+    }
+
+    /// Whether each family has a file that is not known to be damaged.
+    fn may_be_whole(&self, media: &FoundMedia, place: usize) -> bool {
+        let is_damaged = |file: &&FoundFile| match self.read.get(&file.device.name) {
+            Some(Some(wrong)) => !wrong.may_pass,
+            _ => false,
+        };
+        let is_damaged = |number| media.holding(number, place).iter().all(is_damaged);
+        !(1..=media.family_count).any(is_damaged)
     }
 
     /// Those that are cut off before the end of a set which others hold.
@@ -73,11 +110,27 @@ impl Copies {
         };
         let cut = media.files.iter().filter(lacks);
         let cut = cut.filter(|file| file.defect.is_none());
-        let cut =
-            cut.filter_map(|file| Some((file.device.name.clone(), Some(file.trouble.clone()?))));
+        let cut = cut.filter_map(|file| {
+            let wrong = Wrong {
+                why: file.trouble.clone()?,
+                may_pass: false,
+            };
+            Some((file.device.name.clone(), Some(wrong)))
+        });
         Self {
             read: cut.collect(),
         }
+    }
+}
+
+/// What is said of a file that cannot be read, or is damaged.
+fn told(name: &str, position: usize, wrong: &Wrong, is_restorable: bool) -> Message {
+    let why = &wrong.why;
+    match (wrong.may_pass, is_restorable) {
+        (true, true) => table::copy_hidden(name, position, why),
+        (true, false) => table::relied_set_hidden(name, why.trim_end_matches('.')),
+        (false, true) => table::copy_damaged(name, position, why),
+        (false, false) => table::relied_set_damaged(name, position, why),
     }
 }
 
@@ -111,28 +164,19 @@ impl Session {
             if self.is_cancelled() {
                 return Err(ExpireError::Cancelled);
             }
-            let texts = failure.messages.iter().map(|message| message.text.as_str());
-            copies.blame(&files, &texts.collect::<Vec<_>>().join(" "));
+            copies.blame(&files, &Wrong::of(&failure));
         };
-        let damaged: Vec<(&String, &String)> = copies
+        let damaged: Vec<(&String, &Wrong)> = copies
             .read
             .iter()
-            .filter_map(|(name, why)| Some((name, why.as_ref()?)))
+            .filter_map(|(name, wrong)| Some((name, wrong.as_ref()?)))
             .collect();
-        let unrestorable = match (is_restorable, damaged.first()) {
-            (false, Some((_, why))) => {
-                for (name, why) in &damaged {
-                    sink.message(table::relied_set_damaged(name, position, why));
-                }
-                Some(format!("its set {position} cannot be read back: {why}"))
-            }
-            _ => {
-                for (name, why) in &damaged {
-                    sink.message(table::copy_damaged(name, position, why));
-                }
-                None
-            }
-        };
+        for (name, wrong) in &damaged {
+            sink.message(told(name, position, wrong, is_restorable));
+        }
+        let unrestorable = damaged.first().filter(|_| !is_restorable);
+        let unrestorable = unrestorable
+            .map(|(_, wrong)| format!("its set {position} cannot be read back: {}", wrong.why));
         let is_damaged = !damaged.is_empty();
         // Those that can be read come first from here on.
         media
@@ -140,6 +184,7 @@ impl Session {
             .sort_by_key(|file| matches!(copies.read.get(&file.device.name), Some(Some(_))));
         Ok(ReadBack {
             is_damaged,
+            may_be_whole: copies.may_be_whole(media, place),
             unrestorable,
         })
     }

@@ -5,11 +5,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::{FlockOperation, flock};
 use windlass_codec::Compression;
 use windlass_pipeline::{BackupRequest, Overwrite, Unobserved};
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 
 use super::*;
+use crate::outcome::Collected;
 use crate::{Event, Instance};
 
 /// Backs a file up to new media, with mirrors.
@@ -46,10 +48,14 @@ fn expire(folder: &Path, sink: &mut dyn Sink) -> ExpireReport {
         last: 1,
         ..Policy::default()
     };
+    expire_by(folder, &policy, sink)
+}
+
+fn expire_by(folder: &Path, policy: &Policy, sink: &mut dyn Sink) -> ExpireReport {
     let folders = [DeviceFolder::disk(folder.join("media"))];
     let options = ExpireOptions {
         folders: &folders,
-        policy: &policy,
+        policy,
         database: None,
         removal: Removal::Delete,
         trust: Trust::default(),
@@ -232,4 +238,83 @@ impl Sink for Heard {
             self.texts.push((message.number, message.text));
         }
     }
+}
+
+/// Locks a medium, as a backup does that appends to it, when the reading begins.
+struct Locker {
+    path: PathBuf,
+    lock: Option<fs::File>,
+    heard: Heard,
+}
+
+impl Sink for Locker {
+    fn event(&mut self, event: Event<'_>) {
+        let begins =
+            matches!(&event, Event::Message(message) if message.text.contains("is read back"));
+        if begins && self.lock.is_none() {
+            let file = fs::File::options().append(true).open(&self.path).unwrap();
+            flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+            self.lock = Some(file);
+        }
+        self.heard.event(event);
+    }
+}
+
+#[test]
+fn a_base_that_is_locked_after_the_scan_is_not_damaged() {
+    let folder = folder();
+    let at = folder.path().display();
+    let backup = |name: &str, options: &str| {
+        format!(
+            "USE Shop\nGO\nINSERT INTO t VALUES (1)\nGO\nUSE master\nGO\n\
+             BACKUP DATABASE Shop TO DISK = '{at}/media/{name}' WITH INIT{options}\nGO\n"
+        )
+    };
+    let script = [
+        format!("CREATE DATABASE Shop ON (NAME = Shop, FILENAME = '{at}/shop.mdf') "),
+        format!("LOG ON (NAME = Shop_log, FILENAME = '{at}/shop.ldf')\nGO\n"),
+        "USE Shop\nGO\nCREATE TABLE t(n INTEGER)\nGO\n".to_owned(),
+        backup("full0", ""),
+        backup("full1", ""),
+        backup("diff1", ", DIFFERENTIAL"),
+        backup("full2", ""),
+    ];
+    let mut said = Collected::default();
+    let instance = Instance::open(Some(&folder.path().join("instance"))).unwrap();
+    let mut session = Session::new(instance);
+    for batch in script.concat().split("GO\n") {
+        let _end = session.execute_batch(batch, 1, &mut said);
+    }
+    assert!(!said.has_failed(), "{:?}", said.messages);
+    assert!(session.instance().close_engine_databases().is_empty());
+    drop(session);
+
+    let mut sink = Locker {
+        path: folder.path().join("media/full1"),
+        lock: None,
+        heard: Heard::default(),
+    };
+    let policy = Policy {
+        last: 3,
+        ..Policy::default()
+    };
+    let report = expire_by(folder.path(), &policy, &mut sink);
+    assert!(sink.lock.is_some(), "{:?}", sink.heard.texts);
+    assert!(report.is_damaged);
+    let count = |number| {
+        let texts = sink.heard.texts.iter();
+        texts.filter(|(found, _)| *found == number).count()
+    };
+    assert_eq!(
+        (count(50366), count(50047)),
+        (1, 0),
+        "{:?}",
+        sink.heard.texts
+    );
+    assert_eq!(left(folder.path()), ["diff1", "full0", "full1", "full2"]);
+    // When the other backup has ended:
+    sink.lock = None;
+    let report = expire_by(folder.path(), &policy, &mut Heard::default());
+    assert!(!report.is_damaged);
+    assert_eq!(left(folder.path()), ["diff1", "full1", "full2"]);
 }
