@@ -195,3 +195,65 @@ fn what_needs_a_base_that_may_not_be_read_stays() {
     assert!(run.numbers().contains(&50366), "{}", run.err);
     assert_eq!(place.files("temp"), ALL);
 }
+
+#[test]
+fn differentials_stay_while_nobody_can_tell_whether_their_base_elsewhere_is_gone() {
+    let place = Place::new();
+    for folder in ["a", "b"] {
+        fs::create_dir(place.path(folder)).expect("a folder");
+    }
+    let back_up = |database: &str, name: &str, kind: &[&str]| {
+        succeed(
+            &place,
+            &[&["backup", database, "--to", name], kind].concat(),
+        );
+    };
+    back_up("app.db", "a/1.bak", &[]);
+    for name in ["b/diff1.bak", "b/diff2.bak"] {
+        back_up("app.db", name, &["--differential"]);
+    }
+    back_up("app.db", "b/2.bak", &[]);
+    let all = ["2.bak", "diff1.bak", "diff2.bak"];
+    let expire = |folders: &[&str], further: &[&str]| {
+        let rule = ["--last", "10", "--delete", "--json"];
+        let expired = run(&place, &[&["expire"], folders, &rule, further].concat());
+        let said = format!("{}\n{}", expired.out, expired.err);
+        assert_eq!(expired.code, Some(0), "{folders:?} {further:?}: {said}");
+        expired
+    };
+    let keeps = |folders: &[&str], why: &str| {
+        let kept = expire(folders, &[]);
+        assert!(kept.numbers().contains(&50365), "{why}: {}", kept.err);
+        for said in ["diff1.bak' and another one stay", "a/1.bak'", why] {
+            assert!(kept.err.contains(said), "{why}: {}", kept.err);
+        }
+        assert_eq!(place.files("b"), all, "{why}");
+    };
+    assert!(!expire(&["a", "b"], &[]).numbers().contains(&50365));
+    keeps(&["b"], "its folder was not named");
+    // As if a share were not mounted, with and without the folder for it.
+    fs::rename(place.path("a"), place.path("share")).expect("it goes");
+    keeps(&["b"], "does not exist");
+    fs::create_dir(place.path("a")).expect("a folder");
+    keeps(&["a", "b"], "none of the files");
+    fs::remove_dir(place.path("a")).expect("it is empty");
+    fs::rename(place.path("share"), place.path("a")).expect("it comes back");
+    // Its folder shows that it is gone.
+    back_up("other.db", "a/other.bak", &[]);
+    fs::rename(place.path("a/1.bak"), place.path("1.bak")).expect("it goes");
+    let saved: Vec<Vec<u8>> = all
+        .iter()
+        .map(|name| fs::read(place.path("b").join(name)).expect("a backup"))
+        .collect();
+    let gone = expire(&["a", "b"], &[]);
+    assert!(!gone.numbers().contains(&50365), "{}", gone.err);
+    assert_eq!(place.files("b"), ["2.bak"]);
+    // The user says so.
+    for (name, bytes) in all.iter().zip(saved) {
+        fs::write(place.path("b").join(name), bytes).expect("a backup");
+    }
+    fs::remove_dir_all(place.path("a")).expect("it goes");
+    keeps(&["b"], "does not exist");
+    expire(&["b"], &["--gone", "a"]);
+    assert_eq!(place.files("b"), ["2.bak"]);
+}

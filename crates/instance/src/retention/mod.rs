@@ -8,6 +8,7 @@
 //! | [`add_dependents`] | adds backups elsewhere that may need one of these, and those of which nobody can tell whether they exist |
 //! | [`add_known`] | adds what the history knows of media that cannot be read |
 //! | [`decide`] | for each medium: keep or delete, and why; with those of which nobody knows whether they are whole |
+//! | [`add_bases`] | adds backups elsewhere that some of these need, as far as they are not known to be gone |
 //! | [`kept_for_presumed`] | what stays only because of these |
 //! | [`delete`] | deletes the files of a medium, after reading their headers once more |
 //!
@@ -20,6 +21,7 @@
 //! 5. A backup that cannot be seen or read now stands for no other, and what needs it counts as if it were whole.
 //! 6. Only files whose headers say that Windlass wrote them are deleted; unreadable files are kept.
 
+mod bases;
 mod decide;
 mod found;
 mod known;
@@ -33,6 +35,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
+pub use bases::add_bases;
 pub use decide::Decision;
 pub use found::{FoundFile, FoundMedia, FoundSet};
 pub use known::add_known;

@@ -92,7 +92,7 @@ fn is_in(folder: &DeviceFolder, device: &DeviceAddress) -> bool {
 }
 
 /// What became of a backup.
-enum Found {
+pub(super) enum Found {
     There(Vec<FoundMedia>),
     /// Nobody can tell; the text says why.
     Unseen(String),
@@ -124,7 +124,7 @@ impl Trouble {
 }
 
 /// The places of the history, and what was found of them.
-struct Places<'a> {
+pub(super) struct Places<'a> {
     /// The media in each folder.
     known: HashMap<PathBuf, Vec<&'a PastMedium>>,
     /// Why a missing file of a folder and a file system is not known to be gone.
@@ -136,7 +136,7 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn of(past: &'a [PastBackup], reach: &'a Reach, gone: &'a [DeviceFolder]) -> Self {
+    pub(super) fn of(past: &'a [PastBackup], reach: &'a Reach, gone: &'a [DeviceFolder]) -> Self {
         let mut known: HashMap<PathBuf, Vec<&PastMedium>> = HashMap::new();
         // The newest first: these are the likeliest to exist.
         for medium in past.iter().rev().flat_map(|backup| &backup.media) {
@@ -153,7 +153,7 @@ impl<'a> Places<'a> {
     }
 
     /// Looks for a copy of each stripe of a backup.
-    fn look(&mut self, backup: &PastBackup) -> Found {
+    pub(super) fn look(&mut self, backup: &PastBackup) -> Found {
         let mut found = BTreeMap::new();
         let mut there = BTreeSet::new();
         let mut unseen: BTreeMap<u32, String> = BTreeMap::new();
@@ -267,7 +267,7 @@ fn not_mounted(mounted: Option<&Path>) -> Option<String> {
 }
 
 /// Adds what the history knows of a backup that nobody can see. It counts for nothing, but what it needs stays.
-fn add_unseen(
+pub(super) fn add_unseen(
     unseen: &mut BTreeMap<Guid, FoundMedia>,
     backup: &PastBackup,
     reach: &Reach,

@@ -138,6 +138,7 @@ impl Session {
         // Before what needs them is looked for: they may be whole.
         retention::add_known(&mut scan, &past);
         retention::add_dependents(&mut scan, &past, &reach, options.gone);
+        retention::add_bases(&mut scan, &past, &reach, options.gone);
         let now = Now::here();
         let states = states(&scan.media);
         let mut looked_at = BTreeSet::new();

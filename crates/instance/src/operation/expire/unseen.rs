@@ -8,7 +8,7 @@ use windlass_device::DeviceFolder;
 
 use super::{ExpireError, ExpireOptions, Reach, unreadable};
 use crate::Sink;
-use crate::retention::{self, FoundMedia, Now};
+use crate::retention::{self, FoundMedia, Now, Sake};
 
 /// Refuses folders that are said to be gone, and of which that says nothing: one of them may be mistyped.
 pub(super) fn check_gone(
@@ -38,7 +38,7 @@ pub(super) fn tell(
         file.map_or_else(String::new, |file| file.device.to_string())
     };
     let mut unreadable = BTreeSet::new();
-    for ((presumed, _), kept) in kept {
+    for ((presumed, sake), kept) in kept {
         let Some(why) = media[presumed].unseen.as_deref() else {
             if !told.contains(&presumed) && unreadable.insert(presumed) {
                 let why = media[presumed].trouble.as_deref().unwrap_or_default();
@@ -52,7 +52,11 @@ pub(super) fn tell(
             1 => format!("'{first}' and another one stay"),
             more => format!("'{first}' and {more} others stay"),
         };
-        sink.message(table::kept_for_unseen(stays, name(presumed), why));
+        let device = name(presumed);
+        sink.message(match sake {
+            Sake::Needs => table::kept_for_unseen(stays, device, why),
+            Sake::Needed => table::kept_upon_unseen(stays, device, why),
+        });
     }
     unreadable
 }
