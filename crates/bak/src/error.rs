@@ -93,10 +93,15 @@ pub enum Error {
         sets: usize,
     },
     /// The pages do not contain a readable catalog.
-    #[error("{what} cannot be read: the tables of the database are unknown")]
+    #[error(
+        "{what} cannot be read ({reason}), and without that the tables of the database are unknown. Use another \
+         backup; windlass verify lists the damage of this one"
+    )]
     Catalog {
         /// What is missing.
         what: &'static str,
+        /// What was found in its place.
+        reason: String,
     },
     /// The file could not be read, or the target not written.
     #[error(transparent)]

@@ -160,9 +160,15 @@ pub fn extract_within(
             .and_then(|found| found.object(table.object));
         written.unsettled = found.cloned();
     }
+    let found = &database.problems;
+    let mut problems = found.texts.clone();
+    let more = found.count.saturating_sub(problems.len() as u64);
+    if more > 0 {
+        problems.push(format!("and {more} more"));
+    }
     Ok(Extracted {
         tables,
-        problems: database.problems.texts.clone(),
+        problems,
         unsettled,
     })
 }

@@ -1,6 +1,6 @@
 //! The tables of a database, from its system tables.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::compressed::Compression;
 use super::foreign_keys::{ForeignKey, ForeignKeyFacts};
@@ -9,20 +9,21 @@ use super::pages::Pages;
 use super::rows::{RowReader, TakeRow, Tally};
 use super::scan::Problems;
 use super::system::{Rowset, System};
+use super::system_rows::{
+    SYSCLSOBJS, SYSCOLPARS, SYSIDXSTATS, SYSISCOLS, SYSSCALARTYPES, SYSSCHOBJS, SYSSEOBJVALUES,
+    SYSSINGLEOBJREFS,
+};
 use super::value::{SqlType, Value, id};
 use crate::error::Error;
 
-const SYSSEOBJVALUES: u32 = 9;
-pub(super) const SYSSCHOBJS: u32 = 34;
-const SYSCOLPARS: u32 = 41;
-const SYSSCALARTYPES: u32 = 50;
-const SYSIDXSTATS: u32 = 54;
-const SYSISCOLS: u32 = 55;
-pub(super) const SYSCLSOBJS: u32 = 64;
-const SYSSINGLEOBJREFS: u32 = 74;
-
 /// The class of schemas in `sysclsobjs`.
 pub(super) const CLASS_SCHEMA: i64 = 50;
+
+/// The number of the schema `dbo`.
+const SCHEMA_DBO: i64 = 1;
+
+/// Objects with lower numbers are the system tables.
+const FIRST_USER_OBJECT: u32 = 100;
 
 /// The first type number of an alias type.
 const FIRST_ALIAS: i64 = 257;
@@ -106,29 +107,6 @@ pub struct Database {
     pub problems: Problems,
 }
 
-/// A row of a system table; columns are numbered from 1.
-pub(super) struct SystemRow<'a>(&'a [Value]);
-
-impl SystemRow<'_> {
-    pub(super) fn number(&self, column: usize) -> i64 {
-        match self.0.get(column - 1) {
-            Some(Value::Integer(number)) => *number,
-            _ => 0,
-        }
-    }
-
-    pub(super) fn text(&self, column: usize) -> String {
-        match self.0.get(column - 1) {
-            Some(Value::Text(text)) => text.clone(),
-            _ => String::new(),
-        }
-    }
-
-    fn value(&self, column: usize) -> Value {
-        self.0.get(column - 1).cloned().unwrap_or(Value::Null)
-    }
-}
-
 /// A column as described by `syscolpars`.
 struct Described {
     column: Column,
@@ -138,6 +116,8 @@ struct Described {
 /// The content of the system tables, from which tables are built.
 #[derive(Default)]
 struct Facts {
+    /// The numbers of all objects, whatever they are.
+    objects: HashSet<u32>,
     /// Tables: object, schema, name.
     tables: Vec<(u32, i64, String)>,
     schemas: HashMap<i64, String>,
@@ -154,17 +134,22 @@ impl Database {
     /// Reads the list of tables.
     ///
     /// # Errors
-    /// Pages cannot be read, or the base tables are missing.
+    /// Pages cannot be read, or the system tables without which no table is known are missing. What else is damaged
+    /// or missing of them is in [`Self::problems`]: then tables, columns or keys can be, too.
     pub fn open(pages: &mut dyn Pages) -> Result<Self, Error> {
-        let system = System::read(pages)?;
+        let mut system = System::read(pages)?;
+        let problems = std::mem::take(&mut system.problems);
         let mut database = Self {
             version: system.version,
             tables: Vec::new(),
             system,
             defaults: HashMap::new(),
-            problems: Problems::default(),
+            problems,
         };
-        let facts = database.facts(pages)?;
+        let mut facts = database.facts(pages)?;
+        if database.problems.count > 0 {
+            database.add_nameless(&mut facts);
+        }
         database.tables = database.tables_of(&facts);
         Ok(database)
     }
@@ -181,7 +166,8 @@ impl Database {
                 facts.aliases.insert(row.number(1), row.text(3));
             }
         })?;
-        self.system_rows(pages, SYSSCHOBJS, &mut |row| {
+        let objects = self.system_rows(pages, SYSSCHOBJS, &mut |row| {
+            facts.objects.insert(row.number(1) as u32);
             // The server's own objects have negative numbers or are in the schema sys.
             let is_own = row.number(1) > 0 && row.number(3) != 4;
             match row.text(6).trim_end() {
@@ -193,6 +179,9 @@ impl Database {
                 _ => {}
             }
         })?;
+        if objects == 0 {
+            return Err(self.no_objects());
+        }
         self.system_rows(pages, SYSSINGLEOBJREFS, &mut |row| {
             facts.foreign_keys.reference(row);
         })?;
@@ -238,7 +227,8 @@ impl Database {
                 .entry(row.number(1) as u32)
                 .or_default()
                 .push(described);
-        })
+        })?;
+        Ok(())
     }
 
     fn index_facts(&mut self, pages: &mut dyn Pages, facts: &mut Facts) -> Result<(), Error> {
@@ -260,38 +250,27 @@ impl Database {
                 let column = (row.number(3), row.number(5) as u32);
                 facts.keys.entry(key).or_default().push(column);
             }
-        })
-    }
-
-    /// Passes the rows of a system table to `take`, if the table exists.
-    pub(super) fn system_rows(
-        &mut self,
-        pages: &mut dyn Pages,
-        object: u32,
-        take: &mut dyn FnMut(&SystemRow<'_>),
-    ) -> Result<(), Error> {
-        let of_table = |rowset: &&Rowset| rowset.object == object && rowset.index <= 1;
-        let Some(rowset) = self.system.rowsets.iter().find(of_table).copied() else {
-            return Ok(());
-        };
-        let fields = self.visible_fields(&rowset);
-        let reader = RowReader {
-            fields: &fields,
-            defaults: &HashMap::new(),
-        };
-        let Some(unit) = self.row_unit(&rowset) else {
-            return Ok(());
-        };
-        let tally = reader.read(pages, &rowset, &unit, &mut |values| {
-            take(&SystemRow(values));
-            Ok(())
         })?;
-        self.problems.extend(tally.problems);
         Ok(())
     }
 
+    /// Adds the tables whose names are lost: rows of objects that `sysschobjs`, which is damaged, does not list.
+    fn add_nameless(&mut self, facts: &mut Facts) {
+        for (object, rowsets) in self.system.rowsets_of() {
+            let has_rows = rowsets.iter().any(|rowset| rowset.rows > 0);
+            if object >= FIRST_USER_OBJECT && has_rows && !facts.objects.contains(&object) {
+                let name = format!("object_{object}");
+                self.problems.push(format!(
+                    "the name of object {object}, which has rows, is lost: if they can be read, they are those of \
+                     table dbo.{name}"
+                ));
+                facts.tables.push((object, SCHEMA_DBO, name));
+            }
+        }
+    }
+
     /// The visible columns of a rowset, by number.
-    fn visible_fields(&self, rowset: &Rowset) -> Vec<Field> {
+    pub(super) fn visible_fields(&self, rowset: &Rowset) -> Vec<Field> {
         let fields = self.system.fields.get(&rowset.id);
         let mut fields: Vec<Field> = fields
             .into_iter()
@@ -303,7 +282,7 @@ impl Database {
         fields
     }
 
-    fn row_unit(&self, rowset: &Rowset) -> Option<super::system::Unit> {
+    pub(super) fn row_unit(&self, rowset: &Rowset) -> Option<super::system::Unit> {
         let units = self.system.units.get(&rowset.id)?;
         units.iter().find(|unit| unit.kind == 1).copied()
     }
@@ -315,8 +294,12 @@ impl Database {
             .iter()
             .map(|(object, schema, name)| {
                 let rowsets = by_object.remove(object).unwrap_or_default();
-                let schema = facts.schemas.get(schema);
-                let schema = schema.cloned().unwrap_or_else(|| "dbo".to_owned());
+                let schema = match facts.schemas.get(schema) {
+                    Some(name) => name.clone(),
+                    None if *schema == SCHEMA_DBO => "dbo".to_owned(),
+                    // Its name is lost, which is a problem of the database.
+                    None => format!("schema_{schema}"),
+                };
                 self.table(*object, schema, name.clone(), rowsets, facts)
             })
             .collect();
@@ -417,6 +400,7 @@ impl Database {
                 .iter()
                 .map(|column| (column.id, column.sql_type))
                 .collect();
+            let partition = rowset.partition;
             let mut fields = self.visible_fields(rowset);
             fields.retain(|field| collations.contains_key(&field.column));
             for field in &mut fields {
@@ -424,11 +408,23 @@ impl Database {
                     field.sql_type.collation = declared.collation;
                 }
             }
+            let are_all = fields.iter().map(|field| field.column);
+            if !are_all.eq(table.columns.iter().map(|column| column.id)) {
+                tally.problems.push(format!(
+                    "partition {partition} has other columns than the first one: its rows are left out"
+                ));
+                continue;
+            }
             let reader = RowReader {
                 fields: &fields,
                 defaults: self.defaults.get(&rowset.id).unwrap_or(&empty),
             };
             let Some(unit) = self.row_unit(rowset) else {
+                if rowset.rows > 0 {
+                    tally.problems.push(format!(
+                        "where the pages of partition {partition} are is not known: sysallocunits does not list it"
+                    ));
+                }
                 continue;
             };
             let part = reader.read(pages, rowset, &unit, take)?;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::catalog::SystemRow;
+use super::system_rows::SystemRow;
 
 /// Classes of `syssingleobjrefs`.
 const CLASS_TABLE: i64 = 27;

@@ -118,8 +118,9 @@ impl Reader<'_> {
         if levels == 0 || !self.seen.insert(at) {
             return Err(damaged("a circle of pieces"));
         }
-        let page = Page::fetch(self.pages, at.page)?
-            .ok_or_else(|| LobError::Value(format!("page {} is missing", at.page)))?;
+        let Some(page) = Page::fetch(self.pages, at.page)? else {
+            return Err(LobError::Value(Page::absence(self.pages, at.page)?));
+        };
         if let Some(damage) = page.damage() {
             return Err(LobError::Value(damage));
         }

@@ -20,6 +20,7 @@ mod record;
 mod rows;
 mod scan;
 mod system;
+mod system_rows;
 mod text;
 mod unsettled;
 mod value;

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::catalog::{CLASS_SCHEMA, Database, SYSCLSOBJS, SYSSCHOBJS};
+use super::catalog::{CLASS_SCHEMA, Database};
 use super::pages::Pages;
+use super::system_rows::{SYSCLSOBJS, SYSSCHOBJS};
 use crate::error::Error;
 
 /// Kinds of allocation units.
@@ -73,6 +74,8 @@ impl Database {
                 owners.units.insert(unit.id, (rowset.object, part));
             }
         }
+        // What is wrong with these tables was found when the database was opened.
+        let known = self.problems.clone();
         let mut schemas = HashMap::new();
         self.system_rows(pages, SYSCLSOBJS, &mut |row| {
             if row.number(1) == CLASS_SCHEMA {
@@ -89,6 +92,7 @@ impl Database {
             };
             owners.objects.insert(object, owner);
         })?;
+        self.problems = known;
         Ok(owners)
     }
 }

@@ -1,5 +1,6 @@
 //! Access to pages by number, wherever they are stored.
 
+use super::scan::Problems;
 use crate::checksum::{page_checksum, restore_torn_bits, torn_bits_agree};
 use crate::error::{Error, PageId};
 use crate::fields::Fields;
@@ -10,6 +11,9 @@ const PFS_PAGES: u32 = 8088;
 
 /// Offset of its bytes.
 const PFS_AT: usize = 0x64;
+
+/// Type of a PFS page.
+const TYPE_PFS: u8 = 11;
 
 /// Bit of a PFS byte: the page is allocated.
 const PFS_ALLOCATED: u8 = 0x40;
@@ -49,6 +53,20 @@ impl Page {
             restore_torn_bits(&mut bytes);
         }
         Ok(Some(Self { id, bytes, damage }))
+    }
+
+    /// Why a page cannot be fetched, in words.
+    pub(super) fn absence(pages: &mut dyn Pages, id: PageId) -> Result<String, Error> {
+        let mut bytes = vec![0; PAGE_BYTES];
+        if !pages.page(id, &mut bytes)? {
+            return Ok(format!("page {id} is missing"));
+        }
+        let header = PageHeader::new(&bytes);
+        let what = match header.version() {
+            1 => format!("its header says that it is page {}", header.id()),
+            other => format!("its header has version {other}, not 1"),
+        };
+        Ok(format!("page {id} is damaged: {what}"))
     }
 
     /// Why its content cannot be trusted.
@@ -117,7 +135,10 @@ fn damage(header: PageHeader<'_>, page: &[u8]) -> Option<String> {
 /// Finds out which pages are allocated.
 #[derive(Debug, Default)]
 pub(super) struct Allocation {
-    page: Option<Page>,
+    /// The PFS page that was read last: its number, and its content if it is there.
+    read: Option<(PageId, Option<Page>)>,
+    /// The PFS pages that are damaged or missing.
+    pub(super) problems: Problems,
 }
 
 impl Allocation {
@@ -136,12 +157,32 @@ impl Allocation {
             },
             ..id
         };
-        if self.page.as_ref().is_none_or(|page| page.id != wanted) {
-            self.page = Page::fetch(pages, wanted)?;
+        if self.read.as_ref().is_none_or(|(read, _)| *read != wanted) {
+            let page = self.fetch(pages, wanted)?;
+            self.read = Some((wanted, page));
         }
         let at = PFS_AT + (id.page % PFS_PAGES) as usize;
-        let state = self.page.as_ref().map(|page| page.fields().u8(at));
+        let page = self.read.as_ref().and_then(|(_, page)| page.as_ref());
+        let state = page.map(|page| page.fields().u8(at));
         Ok(state.is_none_or(|state| state & PFS_ALLOCATED != 0))
+    }
+
+    fn fetch(&mut self, pages: &mut dyn Pages, id: PageId) -> Result<Option<Page>, Error> {
+        let Some(page) = Page::fetch(pages, id)? else {
+            let absence = Page::absence(pages, id)?;
+            let what = format!("{absence}: which pages are free is unknown");
+            self.problems.push(what);
+            return Ok(None);
+        };
+        self.problems.add(&page);
+        let found = page.header().page_type();
+        if found != TYPE_PFS {
+            self.problems.push(format!(
+                "page {id} has type {found}, not {TYPE_PFS}: which pages are free is unknown"
+            ));
+            return Ok(None);
+        }
+        Ok(Some(page))
     }
 }
 

@@ -39,10 +39,7 @@ const IAM_MAP_AT: usize = 0xC2;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Scan {
     /// Pages linked to each other, and the allocation unit that they are of.
-    Chain {
-        first: PageId,
-        unit: Option<UnitPages>,
-    },
+    Chain { first: PageId, unit: UnitPages },
     /// The leaf level of an index.
     Index { root: PageId, unit: UnitPages },
     /// All pages of an allocation unit.
@@ -89,16 +86,20 @@ impl Problems {
     }
 
     /// Adds the damage of a page, if it has any. What is on it is read all the same.
-    fn add(&mut self, page: &Page) {
+    pub(super) fn add(&mut self, page: &Page) {
         if let Some(damage) = page.damage() {
             self.push(damage);
         }
     }
 
+    /// Adds others; one of the same words, as of a page that was read for several tables, is not said again.
     pub(super) fn extend(&mut self, other: Self) {
-        let room = PROBLEM_TEXTS_MAX.saturating_sub(self.texts.len());
-        self.texts.extend(other.texts.into_iter().take(room));
-        self.count += other.count;
+        self.count += other.count.saturating_sub(other.texts.len() as u64);
+        for text in other.texts {
+            if !self.texts.contains(&text) {
+                self.push(text);
+            }
+        }
     }
 }
 
@@ -122,12 +123,17 @@ pub(super) fn scan(
     // The unit whose pages are all to be read that were not seen.
     let unit = match what {
         Scan::Chain { first, unit } => {
-            let is_whole = follow(pages, first, &mut each, &mut seen, &mut scanned)?;
-            unit.filter(|_| !is_whole)
+            let is_whole = follow(pages, first, unit, &mut each, &mut seen, &mut scanned)?;
+            Some(unit).filter(|_| !is_whole)
         }
         Scan::Index { root, unit } => {
-            let is_whole = match first_leaf(pages, root, &mut scanned)? {
-                Some(first) => follow(pages, first, &mut each, &mut seen, &mut scanned)?,
+            let found = first_leaf(pages, root, &mut scanned)?;
+            // What is damaged on the way can lead to the middle of the leaves.
+            let is_first = scanned.problems.count == 0;
+            let is_whole = match found {
+                Some(first) => {
+                    follow(pages, first, unit, &mut each, &mut seen, &mut scanned)? && is_first
+                }
                 None => root == PageId::default(),
             };
             Some(unit).filter(|_| !is_whole)
@@ -140,7 +146,7 @@ pub(super) fn scan(
                 return Ok(None);
             }
             let Some(page) = Page::fetch(pages, id)? else {
-                return Ok(Some(format!("page {id} is missing")));
+                return Ok(Some(Page::absence(pages, id)?));
             };
             if unit.has(&page) {
                 each(pages, &page)?;
@@ -149,6 +155,9 @@ pub(super) fn scan(
             Ok(None)
         };
         heap(pages, unit.first_iam, &mut take, &mut scanned)?;
+        scanned
+            .problems
+            .extend(std::mem::take(&mut allocation.problems));
     }
     scanned.problems.extend(damaged);
     Ok(scanned)
@@ -164,15 +173,17 @@ impl UnitPages {
     }
 }
 
-/// Follows a chain to its end; returns `false` if it breaks off before that.
+/// Follows a chain to its end; returns `false` if it breaks off before that, or can have missed pages.
 fn follow(
     pages: &mut dyn Pages,
     first: PageId,
+    unit: UnitPages,
     each: &mut Each<'_>,
     seen: &mut HashSet<PageId>,
     scanned: &mut Scanned,
 ) -> Result<bool, Error> {
     let mut next = first;
+    let mut is_whole = true;
     while next != PageId::default() {
         if !seen.insert(next) {
             scanned
@@ -181,16 +192,30 @@ fn follow(
             return Ok(false);
         }
         let Some(page) = Page::fetch(pages, next)? else {
+            let absence = Page::absence(pages, next)?;
             scanned.problems.push(format!(
-                "page {next} is missing, and with it the link to the pages after it"
+                "{absence}, and with it the link to the pages after it is lost"
             ));
             return Ok(false);
         };
+        if !unit.has(&page) {
+            scanned.problems.add(&page);
+            scanned.problems.push(format!(
+                "page {next} is linked as one of the rows that are read, but its header says that it has type {} and \
+                 belongs to allocation unit {}, not type {TYPE_DATA} and {}",
+                page.header().page_type(),
+                page.header().allocation_unit(),
+                unit.unit
+            ));
+            return Ok(false);
+        }
+        // The link of a damaged page may be wrong.
+        is_whole &= page.damage().is_none();
         scanned.pages += 1;
         each(pages, &page)?;
         next = page.header().next();
     }
-    Ok(true)
+    Ok(is_whole)
 }
 
 /// Follows the first child from the root down to the leaf level.
@@ -205,7 +230,8 @@ fn first_leaf(
     }
     for _ in 0..LEVELS_MAX {
         let Some(page) = Page::fetch(pages, at)? else {
-            let what = format!("page {at}, on the way to the first leaf, is missing");
+            let absence = Page::absence(pages, at)?;
+            let what = format!("{absence}: it is on the way to the first leaf");
             scanned.problems.push(what);
             return Ok(None);
         };
@@ -252,13 +278,21 @@ fn heap(
     let mut seen = HashSet::new();
     let mut next = first_iam;
     while next != PageId::default() {
-        let iam = Page::fetch(pages, next)?.filter(|page| page.header().page_type() == TYPE_IAM);
-        let Some(iam) = iam.filter(|_| seen.insert(next)) else {
+        let Some(iam) = Page::fetch(pages, next)? else {
+            let absence = Page::absence(pages, next)?;
             scanned
                 .problems
-                .push(format!("the allocation map in page {next} is missing"));
+                .push(format!("{absence}: it has an allocation map"));
             return Ok(());
         };
+        let found = iam.header().page_type();
+        if found != TYPE_IAM || !seen.insert(next) {
+            scanned.problems.push(format!(
+                "page {next} has no allocation map, or one that was read before: its type is {found}, an allocation \
+                 map has {TYPE_IAM}"
+            ));
+            return Ok(());
+        }
         scanned.problems.add(&iam);
         for id in listed(&iam, seen.len() == 1) {
             match take(pages, id)? {
