@@ -163,6 +163,58 @@ fn header_files_label_and_verify_answer_in_the_same_columns() {
     assert!(run.out.contains("CompanyORM"), "{}", run.out);
 }
 
+/// The offset of the first page of rows of a system table in a plain backup, by the numbers in its header.
+fn system_page(backup: &[u8], index: u16, object: u32) -> usize {
+    let is_it = |at: &usize| {
+        let header = &backup[*at..];
+        header[..2] == [1, 1]
+            && header[6..8] == index.to_le_bytes()
+            && header[0x18..0x1C] == object.to_le_bytes()
+            && header[0x24..0x26] == [1, 0]
+    };
+    let mut places = (0..backup.len() - 8192).step_by(512);
+    places.find(is_it).expect("a page of the table")
+}
+
+#[test]
+fn a_lost_page_of_a_system_table_is_never_an_extraction_that_succeeded() {
+    let Some(file) = sample("sql2008r2_Northwind.bak") else {
+        return;
+    };
+    let whole = std::fs::read(&file).expect("the backup");
+    let place = Place::new();
+    let damaged = place.text("damaged.bak");
+    let zero = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at..at + 8192].fill(0);
+        std::fs::write(&damaged, bytes).expect("a copy");
+    };
+    // A page of the names: the tables without one are extracted, too.
+    zero(system_page(&whole, 1, 34));
+    for (format, to) in [("sqlite", "x.db"), ("csv", "x"), ("parquet", "y")] {
+        let run = place.run(&["extract", &damaged, "--format", format, "--to", to]);
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        assert!(run.err.contains("system tables: page 1:"), "{}", run.err);
+        assert!(
+            run.err.contains("system tables: sysschobjs:"),
+            "{}",
+            run.err
+        );
+        assert!(place.path(to).exists());
+        assert!(run.out.contains("2155"), "{}", run.out);
+    }
+    let run = place.run(&["sql", "--on", &damaged, "-Q", "SELECT 1 AS one"]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("system tables: page 1:"), "{}", run.err);
+    // The first page of the rowsets, among them those of the system tables.
+    zero(system_page(&whole, 0, 5));
+    let run = place.run(&["extract", &damaged, "--to", "z.db"]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    let said = "the list of objects (sysschobjs) cannot be read (page 1:18 is damaged";
+    assert!(run.err.contains(said), "{}", run.err);
+    assert!(!place.path("z.db").exists());
+}
+
 #[test]
 fn verify_names_the_damaged_page_and_a_missing_half() {
     let Some(file) = sample("sql2008r2_CorruptDB.bak") else {
