@@ -144,8 +144,16 @@ fn sharing(pages: &Memory, compression: Compression) -> usize {
 }
 
 fn set_compression(pages: &mut Memory, system: &System, rowset: u64, compression: Compression) {
-    let first = system.units[&(SYSROWSETS << 16)][0].first;
-    for page in scanned(pages, Scan::Chain { first, unit: None }) {
+    let own = system.units[&(SYSROWSETS << 16)][0];
+    let chain = Scan::Chain {
+        first: own.first,
+        unit: UnitPages {
+            first_iam: own.first_iam,
+            unit: own.id,
+            object: u32::MAX,
+        },
+    };
+    for page in scanned(pages, chain) {
         for slot in 0..page.header().slots() {
             let record = page.record(slot).unwrap();
             if record[4..12] == rowset.to_le_bytes() {
