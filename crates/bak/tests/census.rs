@@ -28,6 +28,8 @@ fn every_byte_of_a_file_is_in_its_picture_and_every_page_in_an_object() {
                 continue;
             }
             assert!(has(PartKind::Rows) && has(PartKind::Log), "{}", sample.name);
+            let is_sure = !census.unsure_objects.contains(&position);
+            assert!(is_sure, "{}", sample.name);
             let files = census.files.range((position, 0)..=(position, u16::MAX));
             let pages: u64 = files.flat_map(|(_, file)| file.units.values()).sum();
             let objects = objects.unwrap_or_else(|| panic!("no objects: {}", sample.name));

@@ -6,7 +6,7 @@
 mod objects;
 mod picture;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::container::Input;
 use crate::error::{Error, Finding, PageId, Place};
@@ -70,6 +70,9 @@ pub struct Census {
     pub files: BTreeMap<(u16, u16), FileCensus>,
     /// The pages of the objects of each set, by position; missing if its system tables cannot be read.
     pub objects: BTreeMap<u16, Vec<ObjectCensus>>,
+    /// The sets in which pages of the system tables are damaged or missing, so that objects are missing or have no name.
+    /// A stripe and a differential have only some of these pages.
+    pub unsure_objects: BTreeSet<u16>,
     pub picture: Picture,
     /// Extents that only pad a transfer.
     pub fillers: u64,
@@ -118,6 +121,7 @@ impl Census {
             more_entries: visit.more_entries,
             files: visit.files,
             objects: visit.objects,
+            unsure_objects: visit.unsure_objects,
             picture: visit.picture,
             fillers: visit.fillers,
             unplaced: visit.unplaced,
@@ -135,6 +139,7 @@ struct CensusVisit {
     files: BTreeMap<(u16, u16), FileCensus>,
     system: SystemPages,
     objects: BTreeMap<u16, Vec<ObjectCensus>>,
+    unsure_objects: BTreeSet<u16>,
     picture: Picture,
     fillers: u64,
     unplaced: u64,
@@ -146,7 +151,12 @@ impl CensusVisit {
         let files = self
             .files
             .range((self.position, 0)..=(self.position, u16::MAX));
-        if let Some(objects) = self.system.objects(files.map(|(_, file)| file)) {
+        let found = self.system.objects(files.map(|(_, file)| file));
+        let is_whole = found.as_ref().is_some_and(|(_, is_whole)| *is_whole);
+        if self.position > 0 && !is_whole && !self.system.are_too_many() {
+            self.unsure_objects.insert(self.position);
+        }
+        if let Some((objects, _)) = found {
             self.objects.insert(self.position, objects);
         }
         self.system.clear();

@@ -77,15 +77,22 @@ impl SystemPages {
         self.pages.insert(id, page.to_vec());
     }
 
-    /// The objects of these files, the largest first; `None` if the system tables cannot be read.
+    /// Whether all pages of the system tables were too many to keep.
+    pub(super) fn are_too_many(&self) -> bool {
+        self.is_full
+    }
+
+    /// The objects of these files, the largest first, and whether the system tables are whole; `None` if they cannot be
+    /// read.
     pub(super) fn objects<'f>(
         &mut self,
         files: impl Iterator<Item = &'f FileCensus>,
-    ) -> Option<Vec<ObjectCensus>> {
+    ) -> Option<(Vec<ObjectCensus>, bool)> {
         if self.is_full || !self.pages.contains_key(&BOOT_PAGE) {
             return None;
         }
         let mut database = Database::open(self).ok()?;
+        let is_whole = database.problems.count == 0;
         let owners = database.owners(self).ok()?;
         let mut objects: BTreeMap<u32, ObjectCensus> = BTreeMap::new();
         for (unit, pages) in files.flat_map(|file| &file.units) {
@@ -105,7 +112,7 @@ impl SystemPages {
         }
         let mut objects: Vec<ObjectCensus> = objects.into_values().collect();
         objects.sort_by_key(|object| (std::cmp::Reverse(object.pages()), object.owner.object));
-        Some(objects)
+        Some((objects, is_whole))
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 use windlass_bak::page::PAGE_BYTES;
 use windlass_bak::{
-    Census, Container, Entry, FileCensus, ObjectCensus, SetListing, VersionWords, VirtualLog,
-    Walked, page_type_name,
+    BackupType, Census, Container, Entry, FileCensus, ObjectCensus, SetListing, VersionWords,
+    VirtualLog, Walked, page_type_name,
 };
 use windlass_instance::{is_of_windows, is_url, shown};
 use windlass_io::output;
@@ -46,6 +46,13 @@ pub(crate) fn inspect(arguments: &InspectArguments, common: &Common) -> Outcome 
     for finding in &census.listing.findings {
         message_line(&format!("damage: {finding}"));
     }
+    let unsure = unsure_objects(&census);
+    for position in &unsure {
+        message_line(&format!(
+            "set {position}: pages of its system tables are damaged or missing: objects are missing in the list, or have \
+             no name. windlass verify names the pages"
+        ));
+    }
     if let Some(path) = &arguments.report {
         let text = page::of(&census, named).to_html();
         if let Err(error) = output::write(path, text.as_bytes(), output::MODE_PUBLIC) {
@@ -54,11 +61,27 @@ pub(crate) fn inspect(arguments: &InspectArguments, common: &Common) -> Outcome 
             return Outcome::Failed;
         }
     }
-    if census.listing.findings.is_empty() && census.unplaced == 0 {
+    if census.listing.findings.is_empty() && census.unplaced == 0 && unsure.is_empty() {
         Outcome::Succeeded
     } else {
         Outcome::Failed
     }
+}
+
+/// The sets that should have all system tables and have not: full backups in one file.
+fn unsure_objects(census: &Census) -> Vec<u16> {
+    let media = census.listing.media.as_ref();
+    if media.is_some_and(|media| media.family_count > 1) {
+        return Vec::new();
+    }
+    let is_full = |set: &&SetListing| {
+        let found = set.configuration();
+        found.is_some_and(|found| found.backup_type == BackupType::Database)
+    };
+    let full = census.listing.sets.iter().filter(is_full);
+    full.map(|set| set.header.position)
+        .filter(|position| census.unsure_objects.contains(position))
+        .collect()
 }
 
 /// The backup. Only a URL and a name of Windows need the instance, for its credentials and drives.
