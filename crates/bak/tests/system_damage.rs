@@ -33,9 +33,8 @@ impl Visit for Memory {
     fn extent(&mut self, _at: ExtentPlace, extent: &[u8]) -> Result<(), Error> {
         if let Located::Extent { first } = locate(extent, &self.data_files) {
             for (index, page) in (0..).zip(extent.chunks(PAGE_BYTES)) {
-                let page_number = first.page + index;
                 let id = PageId {
-                    page: page_number,
+                    page: first.page + index,
                     ..first
                 };
                 self.pages.insert(id, page.to_vec());
@@ -74,8 +73,9 @@ impl Memory {
         let is_there = |id: &PageId| self.pages.contains_key(id);
         let read: Vec<PageId> = self.read.iter().copied().filter(is_there).collect();
         let is_system = |id: &PageId| {
-            let (_, object) = PageHeader::new(&self.pages[id]).old_identity();
-            object <= LAST_SYSTEM_OBJECT
+            let (index, object) = PageHeader::new(&self.pages[id]).old_identity();
+            // The allocation units of user tables have higher numbers in place of the index.
+            index < 256 && object <= LAST_SYSTEM_OBJECT
         };
         let (system, others): (Vec<PageId>, Vec<PageId>) = read.into_iter().partition(is_system);
         let some = others.into_iter().step_by(USER_PAGES_STEP);
