@@ -32,7 +32,7 @@ impl Visit for Memory {
 
     fn extent(&mut self, _at: ExtentPlace, extent: &[u8]) -> Result<(), Error> {
         if let Located::Extent { first } = locate(extent, &self.data_files) {
-            for (index, page) in (0..).zip(extent.chunks(PAGE_BYTES)) {
+            for (index, page) in (0_u32..).zip(extent.chunks(PAGE_BYTES)) {
                 let id = PageId {
                     page: first.page + index,
                     ..first

@@ -148,6 +148,6 @@ impl Database {
 
 /// Whether the first columns are all there: rows are read by the numbers of their columns.
 fn has_first(fields: &[Field], columns: usize) -> bool {
-    let mut numbered = fields.iter().zip(1..).take(columns);
+    let mut numbered = fields.iter().zip(1_u32..).take(columns);
     fields.len() >= columns && numbered.all(|(field, number)| field.column == number)
 }
