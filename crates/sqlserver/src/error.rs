@@ -42,6 +42,16 @@ pub enum Error {
     /// The table does not exist in the database.
     #[error("the database has no table '{0}'")]
     NoSuchTable(String),
+    /// The table is not known, and pages are damaged that may have named it.
+    #[error(
+        "no table '{name}' is found, and the system tables are damaged ({damage}): without --table, extract writes all \
+         that can be read; tables whose names are lost are called object_NUMBER"
+    )]
+    LostTable {
+        name: String,
+        /// The first problem.
+        damage: String,
+    },
     /// A set that cannot be restored at this point of the sequence.
     #[error("{}: {reason}", path.display())]
     Sequence {

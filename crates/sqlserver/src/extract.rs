@@ -203,7 +203,11 @@ fn chosen<'d>(database: &'d Database, wanted: &[String]) -> Result<Vec<&'d Table
     };
     for name in wanted {
         if !database.tables.iter().any(|table| is_called(table, name)) {
-            return Err(Error::NoSuchTable(name.clone()));
+            let name = name.clone();
+            return Err(match database.problems.texts.first().cloned() {
+                Some(damage) => Error::LostTable { name, damage },
+                None => Error::NoSuchTable(name),
+            });
         }
     }
     let tables = database

@@ -206,6 +206,13 @@ fn a_lost_page_of_a_system_table_is_never_an_extraction_that_succeeded() {
     let run = place.run(&["sql", "--on", &damaged, "-Q", "SELECT 1 AS one"]);
     assert_eq!(run.code, Some(1), "{}", run.err);
     assert!(run.err.contains("system tables: page 1:"), "{}", run.err);
+    let run = place.run(&["extract", &damaged, "--to", "w.db", "--table", "None"]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(
+        run.err.contains("the system tables are damaged (page 1:"),
+        "{}",
+        run.err
+    );
     let run = place.run(&["inspect", &damaged, "--summary"]);
     assert_eq!(run.code, Some(1), "{}", run.err);
     assert!(

@@ -112,6 +112,7 @@ fn sql_server_messages(error: &windlass_sqlserver::Error) -> Vec<Message> {
         | Error::SameDestination(_)
         | Error::NoSuchFile(_)
         | Error::NoSuchTable(_)
+        | Error::LostTable { .. }
         | Error::Inexact { .. }
         | Error::Sequence { .. } => vec![note(), table::restore_plan_problems()],
         Error::Backup {
