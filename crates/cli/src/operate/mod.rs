@@ -144,7 +144,8 @@ Without --delete, nothing is deleted: each file is listed with the reason to kee
 is kept if any rule keeps it. A full backup is kept as long as a differential based on it is. The newest
 restorable backup of each database is always kept, and so is everything that has not expired, cannot be
 read, or was not written by Windlass. Name folders together if their backups depend on each other.
-Backups elsewhere that the instance knows keep what they need here, also while their folder cannot be seen.
+Backups elsewhere that the instance knows keep what they need here, and what needs them, also while their
+folder cannot be seen.
 
 With --delete, the backups that stay in the place of deleted ones (the newest, those counted by a rule, and
 what they are based on) are first read back and checked byte by byte, an encrypted one without its key. One

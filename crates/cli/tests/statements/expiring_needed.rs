@@ -59,7 +59,7 @@ fn upon_an_older_base() -> Place {
     let back_up = |name: &str, kind: &[&str]| {
         succeed(
             &place,
-            &[&["backup", "app.db", "--to", name], kind].concat(),
+            &[&["backup", "app.db", "--to", name][..], kind].concat(),
         );
     };
     back_up("temp/full1.bak", &[]);
@@ -205,7 +205,7 @@ fn differentials_stay_while_nobody_can_tell_whether_their_base_elsewhere_is_gone
     let back_up = |database: &str, name: &str, kind: &[&str]| {
         succeed(
             &place,
-            &[&["backup", database, "--to", name], kind].concat(),
+            &[&["backup", database, "--to", name][..], kind].concat(),
         );
     };
     back_up("app.db", "a/1.bak", &[]);
@@ -216,7 +216,7 @@ fn differentials_stay_while_nobody_can_tell_whether_their_base_elsewhere_is_gone
     let all = ["2.bak", "diff1.bak", "diff2.bak"];
     let expire = |folders: &[&str], further: &[&str]| {
         let rule = ["--last", "10", "--delete", "--json"];
-        let expired = run(&place, &[&["expire"], folders, &rule, further].concat());
+        let expired = run(&place, &[&["expire"][..], folders, &rule, further].concat());
         let said = format!("{}\n{}", expired.out, expired.err);
         assert_eq!(expired.code, Some(0), "{folders:?} {further:?}: {said}");
         expired
@@ -256,4 +256,25 @@ fn differentials_stay_while_nobody_can_tell_whether_their_base_elsewhere_is_gone
     keeps(&["b"], "does not exist");
     expire(&["b"], &["--gone", "a"]);
     assert_eq!(place.files("b"), ["2.bak"]);
+}
+
+#[test]
+fn the_base_of_a_differential_that_waits_to_be_copied_stays() {
+    let place = Place::new();
+    succeed(&place, &["sql", "-Q", "EXEC sp_attach_db 'app', 'app.db'"]);
+    succeed(&place, &["backup", "app", "--to", "temp/1.bak"]);
+    let command = format!(
+        "BACKUP DATABASE app TO DISK = [{}] WITH DIFFERENTIAL, COPYTO = [{}]",
+        place.text("temp/diff.bak"),
+        place.text("later")
+    );
+    // The folder for the copy does not exist: it waits.
+    let _failed_copy = run(&place, &["sqlbackup", "-SQL", &command]);
+    succeed(&place, &["backup", "app", "--to", "temp/2.bak"]);
+    let expire = ["expire", "temp", "--last", "1", "--delete"];
+    let kept = succeed(&place, &expire);
+    for said in ["waits to be copied", "the base of"] {
+        assert!(kept.out.contains(said), "{}", kept.out);
+    }
+    assert_eq!(place.files("temp"), ["1.bak", "2.bak", "diff.bak"]);
 }

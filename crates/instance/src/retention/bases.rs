@@ -2,7 +2,7 @@
 //! be gone.
 //!
 //! They stand for no other backup: their folder was not named, or nobody can see them now. But what needs them may be
-//! restorable, so the rules count it as if they were whole ([`super::decide`]).
+//! restorable, so the rules count it as if they were whole ([`super::decide()`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 

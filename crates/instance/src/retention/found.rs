@@ -74,6 +74,10 @@ impl FoundFile {
 
 /// A media set, with all of its files that were found.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a finding of its own"
+)]
 pub struct FoundMedia {
     pub media_set_guid: Guid,
     pub family_count: u16,

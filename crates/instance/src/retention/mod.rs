@@ -6,9 +6,10 @@
 //! | [`FoundMedia`] | what the files of a medium show together: its sets, and which file has the newest of them |
 //! | [`scan`] | finds the media in some folders, from their headers alone |
 //! | [`add_dependents`] | adds backups elsewhere that may need one of these, and those of which nobody can tell whether they exist |
+//! | [`add_bases`] | adds backups elsewhere that some of these need, as far as they are not known to be gone |
 //! | [`add_known`] | adds what the history knows of media that cannot be read |
 //! | [`decide`] | for each medium: keep or delete, and why; with those of which nobody knows whether they are whole |
-//! | [`add_bases`] | adds backups elsewhere that some of these need, as far as they are not known to be gone |
+//! | [`decide_holding`] | the same, where media stay for a reason that no rule knows |
 //! | [`kept_for_presumed`] | what stays only because of these |
 //! | [`delete`] | deletes the files of a medium, after reading their headers once more |
 //!
@@ -41,7 +42,7 @@ pub use found::{FoundFile, FoundMedia, FoundSet};
 pub use known::add_known;
 pub use outside::{add_dependents, lacks_known};
 pub use policy::{Now, Policy, PolicyError};
-pub use presumed::decide;
+pub use presumed::{decide, decide_holding};
 pub use remove::delete;
 pub use sake::{Sake, kept_for_presumed};
 pub(crate) use scan::chain_sets;

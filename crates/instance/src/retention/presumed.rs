@@ -18,6 +18,18 @@ pub fn decide(
     database: Option<&str>,
     now: Now,
 ) -> Vec<Decision> {
+    let held = vec![BTreeSet::new(); media.len()];
+    decide_holding(media, policy, database, now, held)
+}
+
+/// The same with further reasons for each medium to stay, which no rule knows: what it needs stays too.
+pub fn decide_holding(
+    media: &[FoundMedia],
+    policy: &Policy,
+    database: Option<&str>,
+    now: Now,
+    mut held: Vec<BTreeSet<String>>,
+) -> Vec<Decision> {
     let mut views: Vec<Vec<FoundMedia>> = Vec::new();
     let presumptions: [fn(&FoundMedia) -> bool; 2] =
         [FoundMedia::is_hidden, FoundMedia::is_presumed];
@@ -27,7 +39,6 @@ pub fn decide(
         }
     }
     views.dedup();
-    let mut held = vec![BTreeSet::new(); media.len()];
     loop {
         let each = std::iter::once(media).chain(views.iter().map(Vec::as_slice));
         let decided = each.map(|view| as_found(view, policy, database, now, &held));

@@ -2,12 +2,14 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `deciding` | what is known while it is decided, and the reading of what decisions rely on |
 //! | `unreadable` | backups whose headers cannot be read |
 //! | `read_back` | the content of those that stay, copy by copy |
 //! | `locked` | what a store keeps, whatever is decided |
 //! | `unseen` | what stays because of files elsewhere that cannot be seen now |
 //! | `waiting` | what stays because it waits to be copied, or because its database is damaged |
 
+mod deciding;
 mod locked;
 mod read_back;
 #[cfg(test)]
@@ -24,14 +26,12 @@ use windlass_base::message::table;
 use windlass_base::size::counted;
 use windlass_catalog::Error as CatalogError;
 use windlass_catalog::provenance::databases;
-use windlass_crypt::KeyRing;
 use windlass_device::{DeviceAddress, DeviceFolder, Removed};
 
-use self::locked::Locks;
+use self::deciding::Deciding;
 use super::Reach;
 use crate::chain::Ends;
-use crate::damage::{self, Damages};
-use crate::retention::{self, Decision, FoundMedia, FoundOther, FoundSet, Now, Place, Policy};
+use crate::retention::{self, Decision, FoundMedia, FoundOther, FoundSet, Place, Policy};
 use crate::{Session, Sink, presence};
 
 /// How long a verification of unchanged media counts, if nothing else is said.
@@ -130,106 +130,24 @@ impl Session {
         options: &ExpireOptions<'_>,
         sink: &mut dyn Sink,
     ) -> Result<ExpireReport, ExpireError> {
-        let mut scan = retention::scan(options.folders).map_err(ExpireError::Folders)?;
-        let past = self.instance.catalog().past_backups(None);
-        let past = past.map_err(ExpireError::History)?;
-        let reach = Reach::of(&self.instance).map_err(ExpireError::History)?;
-        unseen::check_gone(options.gone, &past, &reach)?;
-        // Before what needs them is looked for: they may be whole.
-        retention::add_known(&mut scan, &past);
-        retention::add_dependents(&mut scan, &past, &reach, options.gone);
-        retention::add_bases(&mut scan, &past, &reach, options.gone);
-        let now = Now::here();
-        let states = states(&scan.media);
-        let mut looked_at = BTreeSet::new();
-        let mut told = unreadable::report(&mut scan.media, options, now, sink);
-        let mut is_damaged = !told.is_empty();
-        let doubt = unreadable::doubt(&scan);
-        if let Some(doubt) = &doubt {
-            is_damaged = true;
-            sink.message(table::medium_unreadable(&doubt.device, &doubt.why));
-        }
-        let queued = self.instance.catalog().queued_copies();
-        let queued = queued.map_err(ExpireError::History)?;
-        let damages = Damages::read(self.instance.catalog()).map_err(ExpireError::History)?;
-        let mut ill = BTreeSet::new();
-        let mut locks = Locks::default();
-        let decisions = loop {
-            let mut decisions =
-                retention::decide(&scan.media, options.policy, options.database, now);
-            waiting::keep_waiting(&scan.media, &mut decisions, &queued);
-            waiting::keep_ill(&scan.media, &mut decisions, &damages, &mut ill);
-            locks.keep(&scan.media, &mut decisions);
-            if let Some(doubt) = &doubt {
-                for decision in &mut decisions {
-                    decision.keep(doubt.reason());
-                }
-            }
-            let unread = self.unread(
-                &scan.media,
-                &decisions,
-                &looked_at,
-                options.trust,
-                now.local,
-            )?;
-            let logs = match options.trust {
-                Trust::Headers => Vec::new(),
-                Trust::Content { .. } => unread_logs(&decisions),
-            };
-            if unread.is_empty() && logs.is_empty() {
-                break decisions;
-            }
-            let mut reading = unread.clone();
-            reading.extend(logs.iter().map(|(place, _)| *place));
-            reading.sort_unstable();
-            reading.dedup();
-            announce(&scan.media, &reading, options.removal, sink);
-            if options.removal == Removal::Name {
-                break decisions;
-            }
-            for (medium, place) in unread {
-                looked_at.insert((medium, place));
-                let media = &mut scan.media[medium];
-                let read = self.read_back(media, place, sink)?;
-                is_damaged |= read.is_damaged;
-                if let Some(reason) = read.unrestorable {
-                    // Another set on it may be damaged for sure.
-                    media.may_pass =
-                        read.may_be_whole && (media.trouble.is_none() || media.may_pass);
-                    media.trouble.get_or_insert(reason);
-                    told.insert(medium);
-                }
-            }
-            for (place, ends) in logs {
-                let medium = &mut scan.media[place.0];
-                let looked = self.look_within(medium, place.1, &KeyRing::default(), &ends);
-                // Whatever may lead into it stays then.
-                for message in looked
-                    .err()
-                    .into_iter()
-                    .flat_map(|failure| failure.messages)
-                {
-                    sink.message(message);
-                }
-                if self.is_cancelled() {
-                    return Err(ExpireError::Cancelled);
-                }
-            }
-        };
-        for known in ill.iter().filter_map(|path| damages.at(path)) {
-            is_damaged = true;
-            let summary = damage::summary(known);
-            sink.message(table::nothing_expires(&known.database, summary));
-        }
-        is_damaged |= !unseen::tell(&scan.media, &told, options, now, sink).is_empty();
-        if options.removal == Removal::Delete {
+        let mut deciding = Deciding::begin(self, options, sink)?;
+        let decisions = self.decided(&mut deciding, sink)?;
+        deciding.tell(sink);
+        let Deciding {
+            scan,
+            states,
+            mut locks,
+            mut is_damaged,
+            ..
+        } = deciding;
+        let deletes = options.removal == Removal::Delete;
+        if deletes {
             locks.extend(&scan.media, sink);
         }
-        let deletes = |decision: &Decision| decision.goes && options.removal == Removal::Delete;
         let needs = needs(&scan.media, &decisions);
         let mut deleted = Vec::new();
         for ((media, decision), needs) in scan.media.iter().zip(&decisions).zip(&needs) {
-            deleted.push(match deletes(decision) {
+            deleted.push(match deletes && decision.goes {
                 // Immediately before: what is relied on must still be what was read.
                 true => Some(
                     check_unchanged(needs, &scan.media, &states)

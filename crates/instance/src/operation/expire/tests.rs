@@ -282,7 +282,8 @@ fn a_base_that_is_locked_after_the_scan_is_not_damaged() {
     let mut said = Collected::default();
     let instance = Instance::open(Some(&folder.path().join("instance"))).unwrap();
     let mut session = Session::new(instance);
-    for batch in script.concat().split("GO\n") {
+    let script = script.concat();
+    for batch in script.split("GO\n").filter(|batch| !batch.is_empty()) {
         let _end = session.execute_batch(batch, 1, &mut said);
     }
     assert!(!said.has_failed(), "{:?}", said.messages);

@@ -1,7 +1,7 @@
 //! Backups whose headers cannot be read: they are no reason to delete others.
 //!
 //! If the history knows what such a file contains, the rules count its backups, find that they cannot be
-//! read, and do without them; what needs them stays as if they were whole ([`retention::decide`]). Otherwise the file may
+//! read, and do without them; what needs them stays as if they were whole ([`retention::decide()`]). Otherwise the file may
 //! be the newest backup of any database: nothing is deleted while there is one.
 
 use std::collections::BTreeSet;
