@@ -9,7 +9,7 @@ use windlass_crypt::KeyRing;
 use super::locked::Locks;
 use super::unreadable::Doubt;
 use super::{ExpireError, ExpireOptions, Reach, Removal, Trust};
-use super::{announce, states, unread_logs, unreadable, unseen, waiting};
+use super::{announce, newer, states, unread_logs, unreadable, unseen, waiting};
 use crate::chain::Ends;
 use crate::damage::{self, Damages};
 use crate::retention::{self, Decision, Now, Place, Scan};
@@ -46,15 +46,8 @@ impl<'a> Deciding<'a> {
         options: &'a ExpireOptions<'a>,
         sink: &mut dyn Sink,
     ) -> Result<Self, ExpireError> {
-        let mut scan = retention::scan(options.folders).map_err(ExpireError::Folders)?;
+        let mut scan = session.look(options)?;
         let catalog = session.instance.catalog();
-        let past = catalog.past_backups(None).map_err(ExpireError::History)?;
-        let reach = Reach::of(&session.instance).map_err(ExpireError::History)?;
-        unseen::check_gone(options.gone, &past, &reach)?;
-        // Before what needs them is looked for: they may be whole.
-        retention::add_known(&mut scan, &past);
-        retention::add_dependents(&mut scan, &past, &reach, options.gone);
-        retention::add_bases(&mut scan, &past, &reach, options.gone);
         let now = Now::here();
         let states = states(&scan.media);
         let told = unreadable::report(&mut scan.media, options, now, sink);
@@ -77,6 +70,18 @@ impl<'a> Deciding<'a> {
             told,
             scan,
         })
+    }
+
+    /// Adds what was made since the last look; `false` if there is nothing.
+    fn add_newer(&mut self, later: Scan) -> bool {
+        let Some(appended) = newer::add(&mut self.scan, &mut self.states, later) else {
+            return false;
+        };
+        self.looked_at
+            .retain(|(medium, _)| !appended.contains(medium));
+        self.held.resize(self.scan.media.len(), BTreeSet::new());
+        self.now = Now::here();
+        true
     }
 
     /// Decides by what is known. What stays against the rules keeps what it needs.
@@ -122,7 +127,21 @@ impl<'a> Deciding<'a> {
 }
 
 impl Session {
-    /// Decides, and reads what deletions rely on, until there is nothing more to read.
+    /// What is in the folders, and what the history knows beside them.
+    fn look(&self, options: &ExpireOptions<'_>) -> Result<Scan, ExpireError> {
+        let mut scan = retention::scan(options.folders).map_err(ExpireError::Folders)?;
+        let catalog = self.instance.catalog();
+        let past = catalog.past_backups(None).map_err(ExpireError::History)?;
+        let reach = Reach::of(&self.instance).map_err(ExpireError::History)?;
+        unseen::check_gone(options.gone, &past, &reach)?;
+        // Before what needs them is looked for: they may be whole.
+        retention::add_known(&mut scan, &past);
+        retention::add_dependents(&mut scan, &past, &reach, options.gone);
+        retention::add_bases(&mut scan, &past, &reach, options.gone);
+        Ok(scan)
+    }
+
+    /// Decides, and reads what deletions rely on, until there is nothing more to read and nothing newer.
     pub(super) fn decided(
         &mut self,
         deciding: &mut Deciding<'_>,
@@ -144,6 +163,13 @@ impl Session {
                 Trust::Content { .. } => unread_logs(&decisions),
             };
             if unread.is_empty() && logs.is_empty() {
+                let goes = decisions.iter().any(|decision| decision.goes);
+                if options.removal == Removal::Delete
+                    && goes
+                    && deciding.add_newer(self.look(options)?)
+                {
+                    continue;
+                }
                 return Ok(decisions);
             }
             let mut reading = unread.clone();

@@ -7,10 +7,12 @@
 //! | `read_back` | the content of those that stay, copy by copy |
 //! | `locked` | what a store keeps, whatever is decided |
 //! | `unseen` | what stays because of files elsewhere that cannot be seen now |
+//! | `newer` | what was made while others were read back |
 //! | `waiting` | what stays because it waits to be copied, or because its database is damaged |
 
 mod deciding;
 mod locked;
+mod newer;
 mod read_back;
 #[cfg(test)]
 mod tests;
@@ -121,7 +123,8 @@ impl Session {
     /// back before anything is deleted; a damaged one does not count, and what it would have replaced is
     /// kept. One that cannot be read now, as while another backup appends to its medium, is not damaged: what needs it
     /// is kept too. A set counts if each family has one copy that is intact. What cannot even be told to be a backup
-    /// may be the newest one: nothing is deleted then.
+    /// may be the newest one: nothing is deleted then. What was made while others were read back is looked at before
+    /// anything goes.
     ///
     /// # Errors
     /// Nothing was deleted then. A medium that could not be deleted is in the report.

@@ -143,6 +143,37 @@ fn nothing_goes_for_what_was_changed_after_it_was_read_and_only_that_keeps_other
     assert_eq!(left(folder.path()), expected);
 }
 
+/// Brings a medium into the folder while others are read back.
+struct Late {
+    from: PathBuf,
+    to: PathBuf,
+}
+
+impl Sink for Late {
+    fn event(&mut self, event: Event<'_>) {
+        if matches!(event, Event::Progress(_)) && self.from.exists() {
+            fs::rename(&self.from, &self.to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_is_made_while_others_are_read_back_is_looked_at_before_anything_goes() {
+    let folder = folder();
+    for medium in ["a1", "a2", "a3"] {
+        back_up(folder.path(), "a", &[&[medium]]);
+    }
+    let media = folder.path().join("media");
+    let mut late = Late {
+        from: folder.path().join("late"),
+        to: media.join("a3"),
+    };
+    fs::rename(&late.to, &late.from).unwrap();
+    expire(folder.path(), &mut late);
+    // The last one stays, not the one that was the last at first.
+    assert_eq!(left(folder.path()), ["a3"]);
+}
+
 /// Where the content of the database is on a medium: which stripe gets how much of it differs.
 fn content_of(bytes: &[u8]) -> Vec<usize> {
     let is_content = |at: &usize| bytes[*at..at + 64].iter().all(|byte| *byte == b'x');
