@@ -15,7 +15,10 @@ pub(crate) fn advice(path: &Path, error: &Error) -> Option<String> {
     }
     let folder = windlass_io::directory::parent(path);
     if !folder.exists() {
-        return Some(format!("The folder '{}' does not exist.", folder.display()));
+        return Some(format!(
+            "The folder '{}' does not exist. Mount it, or create it.",
+            folder.display()
+        ));
     }
     let entries = std::fs::read_dir(&folder).ok()?.take(ENTRIES_MAX);
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -55,7 +58,11 @@ mod tests {
         let missing = Error::from(ErrorKind::NotFound);
         let told = |name: &str| advice(&at(name), &missing);
         assert!(told("ap.db").unwrap().ends_with("/app.db'?"));
-        assert!(told("no/ap.db").unwrap().ends_with("/no' does not exist."));
+        assert!(
+            told("no/ap.db")
+                .unwrap()
+                .ends_with("/no' does not exist. Mount it, or create it.")
+        );
         assert_eq!(told("sales.bak"), None);
         assert!(told("App.DB").unwrap().ends_with("/app.db'?"));
         assert!(told("app").unwrap().ends_with("/app.db'?"));

@@ -139,6 +139,12 @@ impl ParseError {
     }
 }
 
+/// Words that begin a statement, and may be mistyped: what begins with another word is taken for a call.
+pub const STATEMENTS: &[&str] = &[
+    "ALTER", "BACKUP", "CREATE", "DECLARE", "DELETE", "DROP", "EXECUTE", "INSERT", "PRINT",
+    "RESTORE", "SELECT", "UPDATE",
+];
+
 /// The words of BACKUP and RESTORE that stand where only they can.
 const WORDS: &[&str] = &[
     "ALGORITHM",

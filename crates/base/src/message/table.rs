@@ -81,7 +81,7 @@ pub const CERTIFICATE_ADVICE: &str = "Create it from its backup (CREATE CERTIFIC
 
 /// What SQL Server does not say in 3258 of a stripe of another backup.
 pub const OTHER_MEDIA_SET: &str = "It is of another backup than the devices named before it. Name all stripes of one \
-                                   backup, and no others; RESTORE LABELONLY shows the media set of each.";
+                                   backup, and no others; RESTORE LABELONLY shows the media set of a file.";
 
 /// Texts that share a number.
 macro_rules! texts {
@@ -409,7 +409,7 @@ messages! {
     50007, 16, format_version(device, found, supported), "The media family on device '{device}' was written in version {found} of the Windlass media format; this program reads versions up to {supported}. Use a newer version of Windlass.";
     50009, 16, instance_failed(what, error), "The instance {what}: {error}";
     50011, 10, nothing_kept(), "NUL: the data was discarded. This run is not a differential base, and the history lists no backup set for it.";
-    50012, 16, base_media_missing(database, made, reason), "The differential backup of '{database}' is refused, because its base, the full backup of {made}, cannot be restored: {reason}. Make a full backup. (windlass backup --base-missing-ok makes the differential anyway.)";
+    50012, 16, base_media_missing(database, made, reason), "The differential backup of '{database}' is refused, because its base, the full backup of {made}, cannot be restored: {reason}. Make a full backup. (windlass backup --base FILE names it where it is by now, --base-missing-ok makes the differential anyway.)";
     50013, 10, base_media_missing_ignored(database, made, reason), "Warning: this differential of '{database}' cannot be restored, because its base, the full backup of {made}, cannot be restored: {reason}. Make a full backup.";
     50014, 10, base_not_seen(database, made, reason), "Warning: it is not known whether this differential of '{database}' can be restored: the media of its base, the full backup of {made}, could not be checked: {reason}.";
     50015, 10, base_not_taken(database, error), "The backup is complete, but it is not fully set up as the differential base of '{database}': {error}.";
@@ -615,15 +615,18 @@ texts! {
     restoring_waits(name, place), "'{name}' waits for the next backup: windlass restore BACKUP {place}. To open it as it is: windlass restore {place}.";
     database_was_meant(name), "Did you mean '{name}', a database of the instance?";
     no_backup_named(), "No backup was named. Without one, a sequence of restores --no-recovery is ended, and here is none. To begin: windlass restore BACKUP --to FILE.";
+    drive_of_this_run(letter), "The drive {letter}: is mapped for this run only: with --instance DIR the mapping stays.";
     give_another_place(), "Use another target with --to FILE or --move LOGICAL=FILE.";
-    give_base(), "Back it up without --differential first. If its full backup is on other media, name them: --base FILE; with --instance, the history knows them.";
+    give_base(), "The file to write has no full backup of it. Back it up without --differential first; or name the file that has one: --base FILE.";
+    give_base_known(), "The history of the instance has no full backup of it that counts: copies only and runs to NUL do not. Back it up without --differential first; or name the file that has one: --base FILE.";
+    give_full_backup(), "A differential or log backup continues a full one: name the media of that too, and leave --set out.";
     give_name_and_replace(), "To overwrite the file, name it with --to FILE or --move LOGICAL=FILE, and give --replace; or name another place there.";
     give_replace_or_another_place(), "Use --replace to overwrite it, or another target with --to FILE or --move LOGICAL=FILE.";
     imported(file, database, bytes), "'{file}' was imported into database '{database}': {bytes} bytes.";
     imported_without_checksums(), "Its pages have no checksums, because the file has no room for them; import it with --page-checksums to make room.";
     integrity_check_passed(), "SQLite's integrity_check found no damage.";
     key_file_unusable(path, reason), "The key file {path} cannot be used: {reason}. Its recipients cannot read this set.";
-    last_set_unfinished(device, trouble), "'{device}': the last backup set was not finished ({trouble}). The sets before it are intact; the next backup overwrites it.";
+    last_set_unfinished(device, trouble), "The last backup set on '{device}' is not complete: it was interrupted, or the file is a partial copy ({trouble}). The next backup to this file overwrites it.";
     log_not_truncated(database, error), "The log of '{database}' was backed up, but not truncated: {error}. The next log backup begins where this one began.";
     lost_is_as_base(), "The ranges listed are unchanged from the base.";
     lost_is_zero(), "The ranges listed are zero in the restored database.";

@@ -66,7 +66,10 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     let result = back_up(&mut session, &name, &options, &mut console);
     let outcome = ended(result, &mut console);
     if console.has_reported(NO_BASE) {
-        console.message(table::give_base());
+        console.message(match common.instance {
+            Some(_) => table::give_base_known(),
+            None => table::give_base(),
+        });
     }
     outcome
 }

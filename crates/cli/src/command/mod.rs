@@ -296,16 +296,18 @@ pub(crate) fn database_name(
     if let Ok(Some(record)) = &registered {
         return Some(record.name.clone());
     }
+    if !Path::new(written).exists() {
+        let known = session.instance().catalog().databases().unwrap_or_default();
+        let known = known.iter().map(|record| record.name.as_str());
+        if let Some(meant) = nearest(written, known) {
+            console.message(table::database_was_meant(meant));
+        }
+    }
     let passed = registered.and_then(|_| session.instance_mut().pass(Path::new(written)));
     match passed {
         Ok(name) => Some(name),
         Err(error) => {
             failed(&error, console);
-            let known = session.instance().catalog().databases().unwrap_or_default();
-            let known = known.iter().map(|record| record.name.as_str());
-            if let Some(meant) = nearest(written, known) {
-                console.message(table::database_was_meant(meant));
-            }
             None
         }
     }

@@ -454,6 +454,8 @@ fn advise(arguments: &RestoreArguments, console: &mut Console) {
         table::give_name_and_replace()
     } else if arguments.media.is_empty() && console.has_reported(NOT_READY) {
         table::no_backup_named()
+    } else if console.has_reported(NOT_READY) {
+        table::give_full_backup()
     } else if OCCUPIED.iter().any(|number| console.has_reported(*number)) {
         table::give_another_place()
     } else {

@@ -27,6 +27,12 @@ const WORDS: &[(u32, &str, &str)] = &[
     (3044, "Reissue the BACKUP statement with a", "Give a"),
     (3057, "Reissue the BACKUP statement with a", "Give a"),
     (
+        3101,
+        "because the database is in use.",
+        "because the database is in use by another program or session. Nothing was written. Stop that, or restore to \
+         another file with --to.",
+    ),
+    (
         3118,
         "RESTORE can only create a database when restoring either a full backup or a file backup of the primary file.",
         "It is made by its full backup: restore that first.",
@@ -70,25 +76,29 @@ const WORDS: &[(u32, &str, &str)] = &[
         "Use RESTORE FILELISTONLY to list the logical file names.",
         "windlass files lists the logical file names.",
     ),
+    (3241, "The media family on device ", ""),
     (
         3241,
-        "SQL Server cannot process this media family.",
-        "Windlass cannot process it.",
+        " is incorrectly formed. SQL Server cannot process this media family.",
+        " has no backup that Windlass can read.",
     ),
     (3243, "SQL Server supports", "Windlass supports"),
-    (3256, " RESTORE sequence is terminated abnormally.", ""),
+    (3254, "The volume on device ", ""),
+    (3254, " is empty.", " has no complete backup set."),
+    (
+        3256,
+        "was terminated while it was being created and is incomplete. RESTORE sequence is terminated abnormally.",
+        "is incomplete: it was interrupted, or the file is a partial copy. Copy it again from where it came from, or \
+         restore another backup.",
+    ),
     (
         3258,
         " Ensure that the backup devices are loaded with the correct media.",
         "",
     ),
-    (3258, "RESTORE LABELONLY shows", "windlass label shows"),
-    (3287, "The file ID ", "Backup set "),
-    (
-        3287,
-        "is incorrectly formed and can not be read.",
-        "cannot be read.",
-    ),
+    (3258, "RESTORE LABELONLY shows", "windlass label FILE shows"),
+    (3287, "The file ID ", "There is no backup set "),
+    (3287, " is incorrectly formed and can not be read.", "."),
     (
         4208,
         "Use BACKUP DATABASE or change the recovery model using ALTER DATABASE.",

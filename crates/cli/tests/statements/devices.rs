@@ -207,6 +207,6 @@ fn a_missing_folder_is_named_by_its_path_also_of_a_logical_device() {
     let batch = "EXEC sp_addumpdevice 'disk', 'nightly', 'nothing/here/x.bak'; RESTORE HEADERONLY FROM nightly";
     let refused = place.run(&["sql", "--instance", "i", "-Q", batch]);
     assert_eq!(refused.code, Some(1), "{}", refused.out);
-    let folder = "The folder 'nothing/here' does not exist.";
+    let folder = "The folder 'nothing/here' does not exist. Mount it, or create it.";
     assert!(refused.err.contains(folder), "{}", refused.err);
 }

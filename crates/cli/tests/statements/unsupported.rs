@@ -141,3 +141,33 @@ PRINT @@TRANCOUNT",
         .collect();
     assert_eq!(printed, ["0", "1", "16917", "0", "0"], "{}", run.err);
 }
+
+#[test]
+fn a_misspelt_first_word_is_named_and_not_what_follows_it() {
+    let place = Place::new();
+    for (batch, meant) in [
+        ("BAKUP DATABASE app TO DISK = 'd:\\x.bak'", "BACKUP"),
+        ("SELEC * FROM t", "SELECT"),
+        ("DELET FROM t", "DELETE"),
+    ] {
+        let run = sql(&place, batch);
+        assert_eq!(run.code, Some(1), "{batch}");
+        let word = batch.split(' ').next().expect("a word");
+        let said = format!("Incorrect syntax near '{word}'. Did you mean {meant}?");
+        assert!(run.err.contains(&said), "{batch}: {}", run.err);
+    }
+}
+
+/// Nobody is to be warned of a name that was mistyped once.
+#[test]
+fn a_file_that_was_never_there_is_not_in_the_history() {
+    let place = Place::new();
+    succeed(&place, ATTACH);
+    let instance = place.text("instance");
+    let backup = ["backup", "appp", "--to", "x.bak", "--instance", &instance];
+    let run = place.run(&backup);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("Did you mean 'app'"), "{}", run.err);
+    let check = place.run(&["check", "--instance", &instance]);
+    assert!(!check.out.contains("appp"), "{}", check.out);
+}

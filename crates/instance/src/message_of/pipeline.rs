@@ -27,7 +27,7 @@ fn further_message(error: &Error) -> Option<Message> {
             device,
             position,
             count,
-        } => Some(sets_there(device, *position, *count)),
+        } if *count > 0 => Some(sets_there(device, *position, *count)),
         Error::Key {
             device,
             source: CryptError::KeyMissing { recipients },
@@ -110,6 +110,9 @@ fn message(error: &Error) -> Message {
         Error::NotExpired { device, expires } => table::not_expired(device, expires),
         Error::Media { device, source } => media_message(device, source),
         Error::SetNotFound {
+            device, count: 0, ..
+        } => table::volume_empty(device),
+        Error::SetNotFound {
             device, position, ..
         } => table::file_id_malformed(position, device),
     }
@@ -173,6 +176,9 @@ fn digest_message(error: &DigestError) -> Message {
 
 /// The messages for a position without a set: SQL Server's, and the number of sets.
 pub fn set_not_found(device: &str, position: u16, count: usize) -> Vec<Message> {
+    if count == 0 {
+        return vec![table::volume_empty(device)];
+    }
     vec![
         table::file_id_malformed(position, device),
         sets_there(device, position, count),

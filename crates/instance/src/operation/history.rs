@@ -67,6 +67,9 @@ pub(super) fn record_failure(
     let (Some(known), Some(error)) = (known, errors.next()) else {
         return;
     };
+    if is_by_path(&known) && is_unheard_of(session, &known) {
+        return;
+    }
     let record = FailureRecord {
         database: database.to_owned(),
         operation: operation.to_owned(),
@@ -79,6 +82,13 @@ pub(super) fn record_failure(
     if let Err(error) = session.instance.catalog_mut().record_failure(&record) {
         tracing::warn!("the failure was not recorded: {error}");
     }
+}
+
+/// Whether a file that was named is not there and never was: its name is a mistyped one, of which nobody is to be
+/// warned from then on.
+fn is_unheard_of(session: &Session, named: &DatabaseRecord) -> bool {
+    let past = session.instance.catalog().past_backups(Some(&named.name));
+    !named.path.exists() && past.is_ok_and(|past| past.is_empty())
 }
 
 /// Records that a set was read back, and the result, if it is a verdict on the set: a missing key or a cancelled

@@ -1,10 +1,12 @@
 //! `EXECUTE`, and procedures named at the start of a batch.
 
+use windlass_base::similar::did_you_mean;
+
 use super::cursor::Parser;
 use super::expression::bytes_of_hexadecimal;
 use super::passthrough;
 use crate::ast::{Argument, ArgumentDirection, ArgumentValue, Execute, Statement};
-use crate::error::ParseError;
+use crate::error::{ParseError, STATEMENTS};
 use crate::lexer::TokenKind;
 use crate::span::Spanned;
 
@@ -34,13 +36,33 @@ impl Parser<'_> {
 
     /// `procedure arguments` without EXEC, as the first statement of a batch.
     pub(super) fn bare_execute(&mut self) -> Result<Statement, ParseError> {
+        let misspelt = self.unexpected();
+        let meant = did_you_mean(self.text_at(0), STATEMENTS.iter().copied());
         let procedure = self.spanned(Self::object_name)?;
-        let arguments = self.arguments()?;
+        let arguments = self.arguments();
+        if let Some(meant) = meant
+            && (arguments.is_err() || self.is_amid_statement())
+        {
+            return Err(misspelt.with_hint(meant));
+        }
+        let arguments = arguments?;
         Ok(Statement::Execute(Execute {
             return_code: None,
             procedure,
             arguments,
         }))
+    }
+
+    /// Whether what follows a call continues the statement of a misspelt word, such as `DATABASE` after `BAKUP`.
+    fn is_amid_statement(&self) -> bool {
+        match self.kind() {
+            Some(TokenKind::Word) => {
+                let word = self.text_at(0);
+                !passthrough::is_starter(word) && !passthrough::is_owned(word)
+            }
+            Some(TokenKind::Symbol) => !self.is_symbol(";"),
+            Some(_) | None => false,
+        }
     }
 
     fn arguments(&mut self) -> Result<Vec<Spanned<Argument>>, ParseError> {

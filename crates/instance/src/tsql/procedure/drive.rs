@@ -39,7 +39,12 @@ pub(super) fn drive(
         letter: letter.to_ascii_uppercase(),
         folder,
     };
-    Ok(session.instance_mut().keep_drive(drive)?)
+    let letter = drive.letter;
+    session.instance_mut().keep_drive(drive)?;
+    if session.instance().folder().is_none() {
+        sink.message(table::drive_of_this_run(letter));
+    }
+    Ok(())
 }
 
 fn list_drives(session: &Session, sink: &mut dyn Sink) {

@@ -16,6 +16,7 @@ pub(crate) mod stored;
 use windlass_base::message::table;
 use windlass_base::similar::did_you_mean;
 use windlass_tsql::ast::{Argument, ArgumentDirection, ArgumentValue, Execute, Membership};
+use windlass_tsql::error::STATEMENTS;
 use windlass_tsql::span::Spanned;
 
 use super::{database, login};
@@ -169,10 +170,6 @@ fn call(
 
 /// What a batch can begin with: a procedure that is here, or a statement that was meant.
 fn callable() -> impl Iterator<Item = &'static str> {
-    const STATEMENTS: &[&str] = &[
-        "ALTER", "BACKUP", "CREATE", "DECLARE", "DELETE", "EXECUTE", "INSERT", "PRINT", "RESTORE",
-        "SELECT", "UPDATE",
-    ];
     let names = BUILT_IN.iter().map(|(name, _)| *name);
     names.chain(STATEMENTS.iter().copied())
 }
