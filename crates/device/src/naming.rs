@@ -87,10 +87,10 @@ impl Naming {
             self.state = State::Named;
             return Ok(());
         };
-        self.check_earlier(&self.target, earlier)?;
+        check_earlier(&self.target, earlier)?;
         self.state = match keeps_earlier && exchange(&staging, &self.target)? {
             true => {
-                if let Err(taken) = self.check_earlier(&staging, earlier) {
+                if let Err(taken) = check_earlier(&staging, earlier) {
                     exchange(&staging, &self.target)?;
                     return Err(taken);
                 }
@@ -102,13 +102,6 @@ impl Naming {
             }
         };
         directory::sync(&directory::parent(&self.target))
-    }
-
-    fn check_earlier(&self, place: &Path, earlier: Identity) -> io::Result<()> {
-        match identity(&std::fs::symlink_metadata(place)?) == earlier {
-            true => Ok(()),
-            false => Err(succession::taken()),
-        }
     }
 
     /// Puts the earlier file back, or leaves the name free if there was none.
@@ -138,6 +131,13 @@ impl Naming {
             // What stays is a complete earlier file, which the next overwrite removes.
             let _left = own::remove_unheld(&self.staging());
         }
+    }
+}
+
+fn check_earlier(place: &Path, earlier: Identity) -> io::Result<()> {
+    match identity(&std::fs::symlink_metadata(place)?) == earlier {
+        true => Ok(()),
+        false => Err(succession::taken()),
     }
 }
 

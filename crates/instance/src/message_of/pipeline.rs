@@ -55,10 +55,7 @@ fn message(error: &Error) -> Message {
         }
         Error::NotReversible { .. } => table::defect(format!("backup: {error}"), OTHER_ALGORITHM),
         Error::NotWritten { .. } => table::defect(format!("restore: {error}"), DEFECT_HINT),
-        Error::HalfNamed { cause, files } => match cause {
-            Some(cause) => message(cause),
-            None => table::half_named(files),
-        },
+        Error::HalfNamed { cause, files } => half_named(cause.as_deref(), files),
         Error::VolumeEmpty { device } => table::volume_empty(device),
         Error::FamiliesMissing {
             expected,
@@ -110,11 +107,10 @@ fn message(error: &Error) -> Message {
         Error::NotExpired { device, expires } => table::not_expired(device, expires),
         Error::Media { device, source } => media_message(device, source),
         Error::SetNotFound {
-            device, count: 0, ..
-        } => table::volume_empty(device),
-        Error::SetNotFound {
-            device, position, ..
-        } => table::file_id_malformed(position, device),
+            device,
+            position,
+            count,
+        } => no_such_set(device, *position, *count),
     }
 }
 
@@ -139,6 +135,10 @@ fn key_message(device: &str, error: &CryptError) -> Message {
         _ => None,
     };
     missing.unwrap_or_else(|| table::encryption_failed(format!("'{device}': {error}")))
+}
+
+fn half_named(cause: Option<&Error>, files: &str) -> Message {
+    cause.map_or_else(|| table::half_named(files), message)
 }
 
 fn of_another_backup(device: &str) -> Message {
@@ -176,13 +176,16 @@ fn digest_message(error: &DigestError) -> Message {
 
 /// The messages for a position without a set: SQL Server's, and the number of sets.
 pub fn set_not_found(device: &str, position: u16, count: usize) -> Vec<Message> {
-    if count == 0 {
-        return vec![table::volume_empty(device)];
+    let there = (count > 0).then(|| sets_there(device, position, count));
+    let error = no_such_set(device, position, count);
+    std::iter::once(error).chain(there).collect()
+}
+
+fn no_such_set(device: &str, position: u16, count: usize) -> Message {
+    match count {
+        0 => table::volume_empty(device),
+        _ => table::file_id_malformed(position, device),
     }
-    vec![
-        table::file_id_malformed(position, device),
-        sets_there(device, position, count),
-    ]
 }
 
 fn sets_there(device: &str, position: u16, count: usize) -> Message {
