@@ -636,6 +636,7 @@ texts! {
     more_pages(more), "... and {more} more pages.";
     more_files_left_out(count), "Left out: {count} more files that may be media.";
     more_sets(more), "... and {more} more backup sets.";
+    named_of_other_backups(files), "Named too, and of another backup: {files}. Name all stripes of one backup, and no others; windlass label FILE shows the media set of a file.";
     needed_base(expected, found), "The differential needs the full backup with BackupSetGUID {expected} (RESTORE HEADERONLY). The database was restored last from {found}.";
     not_checked(what), "Not checked: {what}.";
     noticed(what), "Noticed: {what}.";

@@ -7,12 +7,15 @@ use std::sync::Arc;
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_crypt::{Certificate, KeyRing, Passphrase, PrivateKey, Recipient};
+use windlass_instance::message_of::unreadable_file;
 
 use crate::args::KeyArguments;
 
 fn read(path: &Path) -> Result<Vec<u8>, Message> {
-    windlass_io::secret::read(path)
-        .map_err(|error| table::encryption_failed(format!("'{}': {error}", path.display())))
+    windlass_io::secret::read(path).map_err(|error| match error.raw_os_error() {
+        Some(_) => unreadable_file(path, &error),
+        None => table::encryption_failed(format!("'{}': {error}", path.display())),
+    })
 }
 
 fn unusable(path: &Path, error: &windlass_crypt::Error) -> Message {

@@ -326,6 +326,16 @@ fn a_passphrase_that_is_missing_is_asked_for_in_the_words_of_each_language() {
         "{}",
         plain.err
     );
+    let misspelt = [
+        "restore",
+        "p.bak",
+        "--to",
+        "copy.db",
+        "--passphrase-file",
+        "pas",
+    ];
+    let run = place.run(&misspelt);
+    assert!(run.err.contains("/pass'?"), "{}", run.err);
     // What it proposes to somebody who writes T-SQL is possible there.
     let run = place.sql(&format!("{script} WITH WITHOUTKEY"));
     assert_eq!(run.code, Some(0), "{}", run.err);

@@ -182,6 +182,11 @@ pub fn quoted_os_error(error: &std::io::Error) -> String {
     windlass_device::system_text(error)
 }
 
+/// The message for a file that the user has named and that cannot be opened.
+pub fn unreadable_file(path: &Path, error: &std::io::Error) -> Message {
+    table::cannot_open_file(path.display(), os_error(error)).with_advice(near::advice(path, error))
+}
+
 /// Why something could not be opened: the operating system's error, or another reason.
 pub fn os_error(error: &std::io::Error) -> String {
     match error.raw_os_error() {

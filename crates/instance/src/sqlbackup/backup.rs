@@ -104,7 +104,7 @@ impl Runner<'_> {
             match &outcome.error {
                 None => self.report.line(format!("Copied to {target}")),
                 Some(error) if self.session.instance.folder().is_some() => self.report.warn(&format!(
-                    "'{target}' was not copied and stays in the queue: {error}"
+                    "'{target}' was not copied and stays in the queue: {error}. windlass copies --run --now tries again at once."
                 )),
                 Some(error) => self.report.error(&format!(
                     "'{target}' was not copied, and nothing tries again: {error}. Copy it yourself, or give an instance \

@@ -13,7 +13,9 @@ pub(super) fn add(scan: &mut Scan, states: &mut Vec<String>, later: Scan) -> Opt
     let known = scan.media.len();
     let mut appended = Vec::new();
     for medium in later.media {
-        let is_same = |one: &FoundMedia| one.media_set_guid == medium.media_set_guid;
+        let is_same = |one: &FoundMedia| {
+            one.media_set_guid == medium.media_set_guid && one.is_outside == medium.is_outside
+        };
         match scan.media.iter().position(is_same) {
             None => {
                 states.push(state(&medium));

@@ -92,6 +92,10 @@ impl Named {
         })
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.device.name
+    }
+
     pub(super) fn into_device(self) -> DeviceAddress {
         self.device
     }

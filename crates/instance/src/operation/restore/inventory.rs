@@ -61,7 +61,9 @@ impl Inventory {
             notes: Vec::new(),
         };
         let mut first = None;
-        for (media_set, group) in copies::grouped(devices, headers)? {
+        let groups = copies::grouped(devices, headers)?;
+        let names = names(&groups);
+        for (media_set, group) in groups {
             let (group, copies) = copies::newest(group);
             inventory.notes.extend(copies);
             let opened = copies::Opened::of(&group);
@@ -71,6 +73,7 @@ impl Inventory {
                     first.get_or_insert(error);
                     copies::Opened::of_part(&group)
                 }
+                (Err(error), Some(_)) => return Err(among_others(error, media_set, &names)),
                 (opened, _) => opened?,
             };
             let devices = group.into_iter().map(copies::Named::into_device).collect();
@@ -161,6 +164,27 @@ impl Inventory {
         };
         (0..self.chain.len()).filter(is_damaged)
     }
+}
+
+/// The names of the devices of each media set.
+fn names(groups: &[(Guid, Vec<copies::Named>)]) -> Vec<(Guid, String)> {
+    let all = groups.iter().flat_map(|(media_set, group)| {
+        let names = group.iter().map(copies::Named::name);
+        names.map(move |name| (*media_set, format!("'{name}'")))
+    });
+    all.collect()
+}
+
+/// The failure for a media set that lacks files, with the files of others: stripes of two backups may have been mixed up.
+fn among_others(error: PipelineError, media_set: Guid, names: &[(Guid, String)]) -> Failure {
+    let others = names.iter().filter(|(other, _)| *other != media_set);
+    let others: Vec<&str> = others.map(|(_, name)| name.as_str()).collect();
+    let mut failure = Failure::from(error);
+    if !others.is_empty() {
+        let note = table::named_of_other_backups(others.join(", "));
+        failure.messages.push(note);
+    }
+    failure
 }
 
 /// Why files of a medium do not fit together, if some are lost or have not got their names.
