@@ -119,9 +119,6 @@ pub(crate) struct Common {
     /// The name that the settings give this machine.
     #[arg(skip)]
     pub(crate) machine_name: Option<String>,
-    /// Whether drives are mapped on the command line, not only by the settings
-    #[arg(skip)]
-    pub(crate) names_drives: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -13,10 +13,6 @@ use crate::args::{Common, Output, SqlArguments};
 use crate::cancel::Waiting;
 use crate::output::{Console, Layout, Style, error_line};
 
-/// Why the drives of this process do not count.
-const DRIVE_OF_SERVER: &str = "--drive counts in this process only, and the server of the instance runs the script: map the \
-                               drive there, with EXEC sp_windlass_drive 'd', 'FOLDER'";
-
 /// Runs the command.
 pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
     let layout = match (arguments.vertical, arguments.trim) {
@@ -50,9 +46,6 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
     let has_own = !arguments.attach.is_empty() || !arguments.on.is_empty();
     if !has_own && !super::through_server(&mut session, "windlass sql") {
         return Outcome::Failed;
-    }
-    if session.is_elsewhere() && common.names_drives {
-        return misused(DRIVE_OF_SERVER);
     }
     let extract = match on_backups(&mut session, arguments, &mut console) {
         Ok(extract) => extract,

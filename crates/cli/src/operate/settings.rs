@@ -337,7 +337,6 @@ impl Settings {
             must_be_encrypted: self.restores_must_be_encrypted.value.unwrap_or_default(),
             signed_by: self.restores_signed_by.value.clone().unwrap_or_default(),
         };
-        common.names_drives = !common.drive.is_empty();
         common.drive = self
             .drives
             .iter()

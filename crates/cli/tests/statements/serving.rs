@@ -323,20 +323,6 @@ fn writers_wait_for_one_another_and_a_wait_can_be_cancelled() {
 }
 
 #[test]
-fn a_drive_for_a_script_that_the_server_runs_is_refused() {
-    let place = Place::new();
-    make(&place);
-    let server = Served::start(&place, &["--local-only"]);
-    let instance = place.text("instance");
-    let script = ["sql", "--instance", &instance, "-Q", "SELECT 1"];
-    let run = place.run(&[&script[..], &["--drive", "z=."]].concat());
-    assert_eq!(run.code, Some(2), "{}", run.err);
-    assert!(run.err.contains("sp_windlass_drive"), "{}", run.err);
-    assert_eq!(place.run(&script).code, Some(0));
-    assert_eq!(server.stop(), Some(0));
-}
-
-#[test]
 fn plain_commands_back_up_and_restore_what_the_server_has_open() {
     let place = Place::new();
     make(&place);
