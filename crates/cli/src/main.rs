@@ -140,7 +140,10 @@ fn reported(error: &clap::Error, is_check: bool) -> Outcome {
 
 /// What the command line and the configuration files say. A server asks again.
 fn configured(matches: &ArgMatches) -> Result<(Common, Settings), String> {
-    let arguments = Arguments::from_arg_matches(matches).map_err(|error| error.to_string())?;
+    let arguments = Arguments::from_arg_matches(matches).map_err(|error| {
+        let text = error.to_string();
+        text.trim_start_matches("error: ").to_owned()
+    })?;
     let mut common = arguments.common;
     let settings = operate::settings::load(&common, matches).map_err(|error| error.to_string())?;
     settings.apply(&mut common);
@@ -149,7 +152,10 @@ fn configured(matches: &ArgMatches) -> Result<(Common, Settings), String> {
 
 /// Runs the command; or says why the command line, or the settings, cannot be followed.
 fn run(matches: &ArgMatches) -> Result<Outcome, String> {
-    let arguments = Arguments::from_arg_matches(matches).map_err(|error| error.to_string())?;
+    let arguments = Arguments::from_arg_matches(matches).map_err(|error| {
+        let text = error.to_string();
+        text.trim_start_matches("error: ").to_owned()
+    })?;
     let command = arguments.command;
     let configured = configured(matches);
     if matches!(&configured, Ok((common, _)) if common.json) {

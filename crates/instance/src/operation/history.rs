@@ -88,7 +88,8 @@ pub(super) fn record_failure(
 /// warned from then on.
 fn is_unheard_of(session: &Session, named: &DatabaseRecord) -> bool {
     let past = session.instance.catalog().past_backups(Some(&named.name));
-    !named.path.exists() && past.is_ok_and(|past| past.is_empty())
+    let is_missing = named.path.try_exists().is_ok_and(|is_there| !is_there);
+    is_missing && past.is_ok_and(|past| past.is_empty())
 }
 
 /// Records that a set was read back, and the result, if it is a verdict on the set: a missing key or a cancelled

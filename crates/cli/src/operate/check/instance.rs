@@ -307,7 +307,7 @@ fn verified(
         None if !ahead.is_empty() => reasons.push(Reason::new(
             State::Warning,
             "verification-old",
-            "the last verification is dated in the future: the clock was wrong then, or is now",
+            format!("the last verification is {AHEAD}"),
         )),
         None => reasons.push(Reason::new(
             State::Warning,

@@ -51,10 +51,7 @@ impl<'a> Deciding<'a> {
         let now = Now::here();
         let states = states(&scan.media);
         let told = unreadable::report(&mut scan.media, options, now, sink);
-        let doubt = unreadable::doubt(&scan);
-        if let Some(doubt) = &doubt {
-            sink.message(table::medium_unreadable(&doubt.device, &doubt.why));
-        }
+        let doubt = doubted(&scan, sink);
         Ok(Self {
             options,
             states,
@@ -73,9 +70,13 @@ impl<'a> Deciding<'a> {
     }
 
     /// Adds what was made since the last look; `false` if there is nothing.
-    fn add_newer(&mut self, later: Scan) -> bool {
+    fn add_newer(&mut self, later: Scan, sink: &mut dyn Sink) -> bool {
+        if self.doubt.is_none() {
+            self.doubt = doubted(&later, sink);
+            self.is_damaged |= self.doubt.is_some();
+        }
         let Some(appended) = newer::add(&mut self.scan, &mut self.states, later) else {
-            return false;
+            return self.doubt.is_some();
         };
         self.looked_at
             .retain(|(medium, _)| !appended.contains(medium));
@@ -126,6 +127,13 @@ impl<'a> Deciding<'a> {
     }
 }
 
+/// A file that may be a newer backup; tells of it.
+fn doubted(scan: &Scan, sink: &mut dyn Sink) -> Option<Doubt> {
+    let doubt = unreadable::doubt(scan)?;
+    sink.message(table::medium_unreadable(&doubt.device, &doubt.why));
+    Some(doubt)
+}
+
 impl Session {
     /// What is in the folders, and what the history knows beside them.
     fn look(&self, options: &ExpireOptions<'_>) -> Result<Scan, ExpireError> {
@@ -166,7 +174,7 @@ impl Session {
                 let goes = decisions.iter().any(|decision| decision.goes);
                 if options.removal == Removal::Delete
                     && goes
-                    && deciding.add_newer(self.look(options)?)
+                    && deciding.add_newer(self.look(options)?, sink)
                 {
                     continue;
                 }

@@ -174,6 +174,22 @@ fn what_is_made_while_others_are_read_back_is_looked_at_before_anything_goes() {
     assert_eq!(left(folder.path()), ["a3"]);
 }
 
+#[test]
+fn a_file_that_may_be_a_newer_backup_and_comes_while_others_are_read_back_keeps_all() {
+    let folder = folder();
+    for medium in ["a1", "a2"] {
+        back_up(folder.path(), "a", &[&[medium]]);
+    }
+    let mut late = Late {
+        from: folder.path().join("late"),
+        to: folder.path().join("media").join("a3.bak"),
+    };
+    fs::write(&late.from, "TAPE, and nothing that can be read").unwrap();
+    let report = expire(folder.path(), &mut late);
+    assert!(report.is_damaged);
+    assert_eq!(left(folder.path()), ["a1", "a2", "a3.bak"]);
+}
+
 /// Where the content of the database is on a medium: which stripe gets how much of it differs.
 fn content_of(bytes: &[u8]) -> Vec<usize> {
     let is_content = |at: &usize| bytes[*at..at + 64].iter().all(|byte| *byte == b'x');
