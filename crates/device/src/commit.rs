@@ -83,31 +83,18 @@ fn undo(mut devices: Vec<Box<dyn DeviceWriter>>, error: Error, is_none_earlier: 
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use windlass_io::queue::IoMethodChoice;
-
     use super::*;
     use crate::naming::staging_path;
     use crate::naming::tests::CANNOT_EXCHANGE;
-    use crate::{DeviceAddress, Start, WriteTuning};
+    use crate::testing::write;
+    use crate::{DeviceAddress, Start};
 
     fn stripes(folder: &Path) -> Vec<PathBuf> {
         (1..=3).map(|n| folder.join(format!("{n}.bak"))).collect()
     }
 
     fn written(stripes: &[PathBuf], content: &[u8]) -> Vec<Box<dyn DeviceWriter>> {
-        let tuning = WriteTuning {
-            transfer_bytes: 8192,
-            part_bytes: 0,
-            depth: 2,
-            io_method: IoMethodChoice::Auto,
-        };
-        let write = |path: &PathBuf| {
-            let device = DeviceAddress::disk(path);
-            let mut writer = device.open_writer(Start::Replace, tuning).unwrap();
-            writer.append(content).unwrap();
-            writer.sync().unwrap();
-            writer
-        };
+        let write = |path| write(&DeviceAddress::disk(path), Start::Replace, content);
         stripes.iter().map(write).collect()
     }
 

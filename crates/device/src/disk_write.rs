@@ -8,6 +8,7 @@
 use std::fs::Metadata;
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,7 +20,7 @@ use windlass_io::{
 };
 
 use crate::error::{Error, Operation};
-use crate::naming::{Identity, Naming, identity, refuse_fixed, staging_path};
+use crate::naming::{Naming, refuse_fixed, staging_path};
 use crate::transfer::TransferBuffer;
 use crate::{DeviceWriter, Start, WriteCounters, WriteTuning, busy, lock};
 
@@ -74,7 +75,10 @@ impl DiskWriter {
         Ok(Self {
             file: Arc::new(file),
             name: name.to_owned(),
-            naming: Naming::new(target, earlier.as_ref().map(Earlier::identity)),
+            naming: Naming::new(
+                target,
+                earlier.as_ref().map(|earlier| earlier.metadata.ino()),
+            ),
             start,
             earlier,
             transfer: TransferBuffer::new(tuning.transfer_bytes, offset),
@@ -345,12 +349,6 @@ struct Earlier {
     metadata: Metadata,
 }
 
-impl Earlier {
-    fn identity(&self) -> Identity {
-        identity(&self.metadata)
-    }
-}
-
 /// Creates the staging file, replacing one left by a crash but not one in use. Also returns the
 /// file to be overwritten.
 fn open_staging(target: &Path, start: Start) -> io::Result<(DirectFile, Option<Earlier>)> {
@@ -413,27 +411,12 @@ fn changed() -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use windlass_io::queue::IoMethodChoice;
-
     use super::*;
     use crate::DeviceAddress;
-
-    const TUNING: WriteTuning = WriteTuning {
-        transfer_bytes: 8192,
-        part_bytes: 0,
-        depth: 2,
-        io_method: IoMethodChoice::Auto,
-    };
+    use crate::testing::{TUNING, write};
 
     fn device(folder: &tempfile::TempDir) -> DeviceAddress {
         DeviceAddress::disk(folder.path().join("a.bak"))
-    }
-
-    fn write(device: &DeviceAddress, start: Start, bytes: &[u8]) -> Box<dyn DeviceWriter> {
-        let mut writer = device.open_writer(start, TUNING).unwrap();
-        writer.append(bytes).unwrap();
-        writer.sync().unwrap();
-        writer
     }
 
     #[test]

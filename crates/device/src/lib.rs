@@ -21,6 +21,8 @@ mod naming;
 mod nul;
 mod object;
 mod removal;
+#[cfg(test)]
+mod testing;
 mod transfer;
 
 use std::fmt;

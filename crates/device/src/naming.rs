@@ -4,7 +4,6 @@
 //! with the earlier file (`RENAME_EXCHANGE`), which stays under the temporary name until all of them have
 //! theirs.
 
-use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -24,19 +23,16 @@ pub fn staging_path(target: &Path) -> PathBuf {
 #[derive(Debug)]
 pub(crate) struct Naming {
     target: PathBuf,
-    /// The file that the new one may replace.
-    earlier: Option<Identity>,
+    /// The number of the file that the new one may replace, in its file system.
+    earlier: Option<u64>,
     state: State,
 }
-
-/// A file whatever its name: its file system, and its number there.
-pub(crate) type Identity = (u64, u64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Staged,
-    /// The earlier file, of this identity, has the temporary name.
-    Exchanged(Identity),
+    /// The earlier file, of this number, has the temporary name.
+    Exchanged(u64),
     /// There was no earlier file.
     Named,
     /// The earlier file is gone.
@@ -44,7 +40,7 @@ enum State {
 }
 
 impl Naming {
-    pub(crate) fn new(target: PathBuf, earlier: Option<Identity>) -> Self {
+    pub(crate) fn new(target: PathBuf, earlier: Option<u64>) -> Self {
         Self {
             target,
             earlier,
@@ -79,6 +75,7 @@ impl Naming {
     /// operating system.
     pub(crate) fn take(&mut self, keeps_earlier: bool) -> io::Result<()> {
         let staging = self.staging();
+        succession::check(&self.target, self.earlier)?;
         let Some(earlier) = self.earlier.filter(|_| own::is_there(&self.target)) else {
             directory::take_name(&staging, &self.target).map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => succession::taken(),
@@ -87,10 +84,9 @@ impl Naming {
             self.state = State::Named;
             return Ok(());
         };
-        check_earlier(&self.target, earlier)?;
         self.state = match keeps_earlier && exchange(&staging, &self.target)? {
             true => {
-                if let Err(taken) = check_earlier(&staging, earlier) {
+                if let Err(taken) = succession::check(&staging, Some(earlier)) {
                     exchange(&staging, &self.target)?;
                     return Err(taken);
                 }
@@ -113,8 +109,8 @@ impl Naming {
         match self.state {
             State::Staged => return Ok(()),
             State::Exchanged(earlier) => {
-                let found = std::fs::symlink_metadata(&staging)?;
-                if identity(&found) != earlier || !exchange(&staging, &self.target)? {
+                let is_earlier = succession::check(&staging, Some(earlier)).is_ok();
+                if !is_earlier || !exchange(&staging, &self.target)? {
                     return Err(io::ErrorKind::NotFound.into());
                 }
             }
@@ -132,17 +128,6 @@ impl Naming {
             let _left = own::remove_unheld(&self.staging());
         }
     }
-}
-
-fn check_earlier(place: &Path, earlier: Identity) -> io::Result<()> {
-    match identity(&std::fs::symlink_metadata(place)?) == earlier {
-        true => Ok(()),
-        false => Err(succession::taken()),
-    }
-}
-
-pub(crate) fn identity(file: &Metadata) -> Identity {
-    (file.dev(), file.ino())
 }
 
 /// Lets two files change places; `false` if the file system cannot do that.

@@ -6,10 +6,9 @@
 use std::io;
 
 use rustix::fs::FlockOperation;
-use windlass_io::{Access, DirectFile, directory};
+use windlass_io::{Access, DirectFile, FileIdentity, directory};
 
 use crate::address::{DeviceAddress, Storage};
-use crate::naming::identity;
 use crate::{Removed, lock};
 
 /// A medium that may be deleted. Others can read it; a file cannot be written by a backup.
@@ -50,7 +49,8 @@ impl Held<'_> {
             (Storage::File(path), Some(file)) => {
                 // Whoever overwrites or appends to it holds it too.
                 lock(file, FlockOperation::NonBlockingLockExclusive)?;
-                if identity(&std::fs::metadata(path)?) != identity(&file.as_file().metadata()?) {
+                let held = FileIdentity::of(&file.as_file().metadata()?);
+                if FileIdentity::of(&std::fs::metadata(path)?) != held {
                     let reason = "another file has got its name meanwhile, and was not deleted";
                     return Err(io::Error::other(reason));
                 }
@@ -69,23 +69,12 @@ impl Held<'_> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_io::queue::IoMethodChoice;
-
     use super::*;
-    use crate::{DeviceWriter, Start, WriteTuning};
-
-    const TUNING: WriteTuning = WriteTuning {
-        transfer_bytes: 8192,
-        part_bytes: 0,
-        depth: 2,
-        io_method: IoMethodChoice::Auto,
-    };
+    use crate::testing::{TUNING, write};
+    use crate::{DeviceWriter, Start};
 
     fn overwrite(device: &DeviceAddress, content: &[u8]) -> Box<dyn DeviceWriter> {
-        let mut writer = device.open_writer(Start::Replace, TUNING).unwrap();
-        writer.append(content).unwrap();
-        writer.sync().unwrap();
-        writer
+        write(device, Start::Replace, content)
     }
 
     #[test]

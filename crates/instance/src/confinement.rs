@@ -11,10 +11,10 @@
 //! 3. No file that the program of a guest has open is opened for it: POSIX ends all locks of a process on a file when
 //!    any of its descriptors of it is closed, those of the program's SQLite too.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use windlass_catalog::Drive;
+use windlass_io::FileIdentity;
 
 /// What limits the files that a session may name.
 #[derive(Debug, Clone)]
@@ -27,17 +27,15 @@ pub(crate) enum Limits {
 
 /// Whether this process has a file open.
 pub(crate) fn is_open_here(path: &Path) -> bool {
-    let Ok(file) = path.metadata() else {
+    let Some(file) = FileIdentity::at(path) else {
         // It cannot be opened either.
         return false;
     };
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else {
         return true;
     };
-    open.flatten().any(|entry| {
-        let other = entry.path().metadata();
-        other.is_ok_and(|other| (other.dev(), other.ino()) == (file.dev(), file.ino()))
-    })
+    open.flatten()
+        .any(|entry| FileIdentity::at(&entry.path()) == Some(file))
 }
 
 /// The places besides the mapped drives.

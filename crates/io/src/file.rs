@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FallocateFlags, OFlags};
 
-use crate::{DIRECT_ALIGNMENT, lock, own};
+use crate::{DIRECT_ALIGNMENT, FileIdentity, lock, own};
 
 /// How a [`DirectFile`] is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +63,7 @@ impl DirectFile {
             _ => open_regular(path, &mut options, flags)?,
         };
         let direct = open_regular(path, &mut { direct }, flags | OFlags::DIRECT);
-        let is_same =
-            |other: &Metadata| (other.dev(), other.ino()) == (metadata.dev(), metadata.ino());
+        let is_same = |other: &Metadata| FileIdentity::of(other) == FileIdentity::of(&metadata);
         let direct = direct.ok().filter(|(_, other)| is_same(other));
         Ok(Self {
             ordinary,

@@ -3,13 +3,14 @@
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 
+use crate::FileIdentity;
+
 /// What becomes another when a file is written to, or another one takes its name.
 ///
 /// Times of modification can be set back; that of the last change of the inode cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileState {
-    device: u64,
-    inode: u64,
+    identity: FileIdentity,
     bytes: u64,
     changed: (i64, i64),
 }
@@ -17,8 +18,7 @@ pub struct FileState {
 impl FileState {
     pub fn of(metadata: &Metadata) -> Self {
         Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
+            identity: FileIdentity::of(metadata),
             bytes: metadata.len(),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         }

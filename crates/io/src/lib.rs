@@ -6,6 +6,7 @@
 //! - [`AlignedBuffer`], [`BufferPool`]: memory for direct I/O, allocated once.
 //! - [`DirectFile`]: positioned reads and writes that bypass the page cache, with an automatic
 //!   fallback.
+//! - [`FileIdentity`]: which file it is, whatever its names.
 //! - [`FileState`]: whether a file is still the same, with the same content.
 //! - [`queue`]: many transfers in flight from one thread, by `io_uring` or by threads.
 //! - [`mod@process`]: whether a process is still itself, or a child of its `fork`.
@@ -25,6 +26,7 @@
 mod buffer;
 pub mod directory;
 mod file;
+mod file_identity;
 mod file_state;
 pub mod lock;
 pub mod notify;
@@ -43,6 +45,7 @@ pub mod succession;
 
 pub use buffer::AlignedBuffer;
 pub use file::{Access, DirectFile, open_readable, read_text, read_whole};
+pub use file_identity::FileIdentity;
 pub use file_state::FileState;
 pub use pool::{BufferPool, PooledBuffer};
 pub use reserved::{Reserved, ZeroValid};

@@ -17,7 +17,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxAttributes, StatxFlags};
 
-use crate::directory;
+use crate::{FileIdentity, directory};
 
 /// How else a file can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,19 +87,15 @@ fn is_mounted(path: &Path, device: u64, table: &[u8]) -> bool {
 /// Whether a folder above the file is the layer that a mounted overlay writes to, by whatever name. Lower layers
 /// are never written through the mount.
 fn is_in_layer(path: &Path, table: &[u8]) -> bool {
-    let folder = |path: &Path| {
-        let found = std::fs::metadata(path).ok()?;
-        Some((found.dev(), found.ino()))
-    };
     let lines = table.split(|byte| *byte == b'\n');
     let layers: Vec<(PathBuf, MountLine)> = lines.filter_map(written_layer).collect();
     let (absolute, relative): (Vec<_>, Vec<_>) =
         layers.iter().partition(|(layer, _)| layer.is_absolute());
     let written: Vec<_> = absolute
         .into_iter()
-        .filter_map(|(layer, _)| folder(layer))
+        .filter_map(|(layer, _)| FileIdentity::at(layer))
         .collect();
-    let mut above = path.ancestors().skip(1).filter_map(folder);
+    let mut above = path.ancestors().skip(1).filter_map(FileIdentity::at);
     if !written.is_empty() && above.any(|folder| written.contains(&folder)) {
         return true;
     }

@@ -19,7 +19,7 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags};
 
 use crate::file::{kind_of, open_regular};
-use crate::{Access, DirectFile, directory};
+use crate::{Access, DirectFile, FileIdentity, directory};
 
 /// Appended to the name of a new file until it is complete.
 pub const UNNAMED_SUFFIX: &str = ".windlass-new";
@@ -121,7 +121,7 @@ pub fn remove_held(held: &File, path: &Path) -> io::Result<()> {
 fn is_named(file: &File, path: &Path) -> io::Result<bool> {
     let file = file.metadata()?;
     match std::fs::symlink_metadata(path) {
-        Ok(named) => Ok((file.dev(), file.ino()) == (named.dev(), named.ino())),
+        Ok(named) => Ok(FileIdentity::of(&file) == FileIdentity::of(&named)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }

@@ -38,7 +38,7 @@ impl Owner {
     /// The same without a system call, for what is asked a million times in a second. A child made by a bare `clone`,
     /// which skips what `fork` runs, is taken for its parent: ask [`Owner::is_this`] where something begins.
     pub fn is_this_unless_cloned(self) -> bool {
-        match can_count_forks() {
+        match COUNTS.load(Ordering::Relaxed) {
             true => self.forks == FORKS.load(Ordering::Relaxed),
             false => self.is_this(),
         }
@@ -47,10 +47,6 @@ impl Owner {
 
 /// Whether each `fork` is counted.
 static COUNTS: AtomicBool = AtomicBool::new(false);
-
-fn can_count_forks() -> bool {
-    COUNTS.load(Ordering::Relaxed)
-}
 
 #[cfg(unix)]
 fn count_forks() {

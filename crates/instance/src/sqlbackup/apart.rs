@@ -1,10 +1,10 @@
 //! The files that a command will write, before it writes the first: no two databases share one.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use windlass_base::Moment;
 use windlass_device::DeviceAddress;
+use windlass_io::FileIdentity;
 use windlass_tsql::sqlbackup::Command;
 
 use super::backup::{backup, copy_folder};
@@ -81,7 +81,7 @@ struct Written<'a> {
     /// Names of two databases that differ by case alone are one file on some file systems.
     folded: String,
     /// The file that has this name now, and may have others.
-    inode: Option<(u64, u64)>,
+    file: Option<FileIdentity>,
     is_copy: bool,
 }
 
@@ -91,14 +91,14 @@ impl<'a> Written<'a> {
         Self {
             database,
             folded: path.to_string_lossy().to_lowercase(),
-            inode: path.metadata().ok().map(|found| (found.dev(), found.ino())),
+            file: FileIdentity::at(&path),
             path,
             is_copy,
         }
     }
 
     fn collides(&self, other: &Self) -> bool {
-        let is_one_file = self.inode.is_some() && self.inode == other.inode;
+        let is_one_file = self.file.is_some() && self.file == other.file;
         match std::ptr::eq(self.database, other.database) {
             // Stripes that are one file, and a copy that is the backup itself, are refused by themselves.
             true => self.is_copy && other.is_copy && (self.path == other.path || is_one_file),

@@ -2,13 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use windlass_base::{Guid, Moment};
 use windlass_catalog::{PastBackup, QueuedCopy};
 use windlass_device::DeviceAddress;
-use windlass_io::{FileState, directory, output, own, secret};
+use windlass_io::{FileIdentity, FileState, directory, output, own, secret};
 use windlass_pipeline::{MediaSet, key_file, key_file_for_copy};
 
 use super::copy_object;
@@ -109,8 +108,8 @@ fn allow(session: &Session, copy: &QueuedCopy) -> Result<(), String> {
         let texts = failure.messages.iter().map(|message| message.text.clone());
         texts.collect::<Vec<_>>().join(" ")
     })?;
-    let file = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
-    if file(&copy.source).is_some_and(|source| file(&copy.target) == Some(source)) {
+    let source = FileIdentity::at(&copy.source);
+    if source.is_some() && FileIdentity::at(&copy.target) == source {
         return Err(
             "it is the backup itself: this would be no copy; name another folder".to_owned(),
         );

@@ -1,11 +1,10 @@
 //! What stays whatever the rules say: backups that wait to be copied, and those of damaged databases.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use windlass_catalog::QueuedCopy;
+use windlass_io::FileIdentity;
 
 use crate::damage::Damages;
 use crate::retention::{Decision, FoundMedia};
@@ -47,17 +46,15 @@ struct Identity {
     name: PathBuf,
     /// The same without links.
     path: Option<PathBuf>,
-    /// Its file system and its number there.
-    file: Option<(u64, u64)>,
+    file: Option<FileIdentity>,
 }
 
 impl Identity {
     fn of(name: &Path) -> Self {
-        let found = fs::metadata(name).ok();
         Self {
             name: name.to_owned(),
             path: name.canonicalize().ok(),
-            file: found.map(|found| (found.dev(), found.ino())),
+            file: FileIdentity::at(name),
         }
     }
 
@@ -93,6 +90,7 @@ pub(super) fn keep_ill(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     use super::*;
