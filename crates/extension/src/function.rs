@@ -14,11 +14,9 @@ use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use windlass_base::Message;
-use windlass_instance::{
-    BatchEnd, Collected, Instance, Principal, ResultSet, Session, Value, logical_name,
-};
+use windlass_instance::{BatchEnd, Collected, Instance, Principal, Session, json, logical_name};
 use windlass_vfs::{Databases as _, Held, PathDatabases, last_error};
 
 use crate::registered;
@@ -149,35 +147,10 @@ fn reason(messages: &[Message]) -> String {
 }
 
 fn answer(collected: &Collected) -> Json {
-    let message = |message: &Message| {
-        json!({
-            "number": message.number,
-            "severity": message.severity.0,
-            "text": message.text,
-        })
-    };
+    let rows = |result| Json::Array(json::rows(result));
     json!({
-        "messages": collected.messages.iter().map(message).collect::<Vec<_>>(),
+        "messages": collected.messages.iter().map(json::message).collect::<Vec<_>>(),
         "results": collected.results.iter().map(rows).collect::<Vec<_>>(),
         "rows_affected": collected.rows_affected,
     })
-}
-
-fn rows(result: &ResultSet) -> Json {
-    let row = |row: &Vec<Value>| {
-        let cells = result.columns.iter().zip(row);
-        let cells = cells.map(|(column, value)| (column.name.clone(), cell(value)));
-        Json::Object(cells.collect::<Map<_, _>>())
-    };
-    Json::Array(result.rows.iter().map(row).collect())
-}
-
-fn cell(value: &Value) -> Json {
-    match value {
-        Value::Null => Json::Null,
-        Value::Bit(bit) => json!(bit),
-        Value::Integer(number) => json!(number),
-        Value::Float(number) => json!(number),
-        other => json!(other.to_string()),
-    }
 }

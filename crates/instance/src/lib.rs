@@ -19,6 +19,7 @@
 //! | [`scratch`] | folders that go with the run that made them |
 //! | `requests`, `event_log`, `keys` | what runs now; the log of statements; the instance's keys |
 //! | `message_of/` | from errors of the crates below to numbered messages: one exhaustive match each |
+//! | [`json`] | rows and messages as JSON |
 //! | [`Sink`] | receives messages, rows, progress and reports in order |
 //!
 //! Neighbours: the command line (which creates options without a syntax tree) and future network front
@@ -48,6 +49,7 @@ mod headers;
 mod identity;
 mod import_export;
 mod instance;
+pub mod json;
 mod keys;
 mod layout;
 pub mod login;

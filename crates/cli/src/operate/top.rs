@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 use windlass_base::{Moment, json_time};
-use windlass_instance::{BatchEnd, Collected, Session};
+use windlass_instance::{BatchEnd, Collected, Session, json};
 
 use super::TopArguments;
 use crate::args::Common;
 use crate::command::{Outcome, existing_session, misused};
 use crate::output::{
-    Console, Layout, Style, clear_screen, is_unread, result_json, result_line, rows_json,
-    terminal_width,
+    Console, Layout, Style, clear_screen, is_unread, result_json, result_line, terminal_width,
 };
 
 const QUERY: &str = "SELECT session_id, command, database_name, percent_complete, \
@@ -64,7 +63,7 @@ fn show(session: &mut Session, is_json: bool, console: &mut Console) -> bool {
         if end != BatchEnd::Clean {
             return false;
         }
-        let rows = collected.results.iter().flat_map(rows_json).collect();
+        let rows = collected.results.iter().flat_map(json::rows).collect();
         object.insert(name.to_owned(), Json::Array(rows));
     }
     if is_json {

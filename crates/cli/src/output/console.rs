@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 use windlass_base::Message;
 use windlass_base::similar::did_you_mean;
-use windlass_instance::{Column, Completed, Event, Progress, Sink, Value};
+use windlass_instance::{Column, Completed, Event, Progress, Sink, Value, json as json_of};
 use windlass_local::completed;
 
 use super::progress::Bar;
 use super::table::{Style, Table, Vertical};
 use super::{
-    error_line, json as as_json, message_json, message_line, message_text, plain, result_json,
-    result_json_piece, result_line,
+    error_line, message_json, message_line, message_text, plain, result_json, result_json_piece,
+    result_line,
 };
 
 /// The layout of result sets for people.
@@ -205,7 +205,7 @@ impl Console {
             self.has_reason = message.number != CLOSES_STATEMENT;
         }
         if self.is_json {
-            message_json(&as_json::message(&message).to_string());
+            message_json(&json_of::message(&message).to_string());
         } else if !follows {
             self.bar.aside(|| message_text(&message.to_string()));
         }
@@ -268,7 +268,7 @@ impl Console {
             Some(Open::Json(columns, count)) => {
                 let separator = if *count > 0 { ",\n" } else { "" };
                 *count += 1;
-                result_json_piece(&format!("{separator}{}", as_json::row(columns, row)));
+                result_json_piece(&format!("{separator}{}", json_of::row(columns, row)));
             }
             None => {}
         }

@@ -17,7 +17,7 @@ use windlass_base::message::table;
 use windlass_base::visible;
 use windlass_base::visible::{json_escaped, visible_lines};
 
-use super::json;
+use windlass_instance::json;
 
 /// The first failure of standard output.
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);

@@ -2,7 +2,6 @@
 
 mod console;
 mod door;
-mod json;
 mod plain;
 mod progress;
 mod table;
@@ -13,5 +12,4 @@ pub(crate) use door::{
     result_bytes, result_json, result_json_piece, result_line, result_text, speak_json,
     speaks_json, standard_error, terminal_width,
 };
-pub(crate) use json::rows_json;
 pub(crate) use table::{Style, Table};

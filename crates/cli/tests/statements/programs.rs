@@ -210,6 +210,8 @@ fn a_program_backs_its_own_databases_up_with_t_sql() {
         &format!("RESTORE HEADERONLY FROM DISK = '{media}'"),
     );
     assert_eq!(header["results"][0][0]["DatabaseName"], "live", "{header}");
+    let twice = windlass_sql(&mut shell, "SELECT 1 AS a, 2 AS a");
+    assert_eq!(twice["results"][0][0]["a2"], 2, "{twice}");
     for refused in [
         format!("RESTORE DATABASE live FROM DISK = '{media}' WITH REPLACE"),
         "DROP DATABASE live".to_owned(),

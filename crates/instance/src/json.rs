@@ -1,11 +1,12 @@
-//! Values and messages as JSON.
+//! Values and messages as JSON, for the command line and for programs that load the extension.
 //!
 //! Log sequence numbers do not fit 53 bits and are strings: many readers of JSON would change them. The type
 //! of the column decides, so that a column has one type in JSON. Dates are `YYYY-MM-DDThh:mm:ss.mmm`.
 
 use serde_json::{Map, Value as Json, json};
 use windlass_base::Message;
-use windlass_instance::{Column, ColumnType, ResultSet, Value};
+
+use crate::{Column, ColumnType, ResultSet, Value};
 
 /// Whole numbers of more digits are strings; `numeric(20,0)` are sizes, which are smaller than their type.
 const DIGITS_OF_NUMBERS: u8 = 20;
@@ -39,7 +40,7 @@ fn decimal(text: String, column_type: ColumnType) -> Json {
 /// A row as an object keyed by column names.
 ///
 /// Columns without a name, or with a repeated one, get a number appended.
-pub(super) fn row(columns: &[Column], row: &[Value]) -> Json {
+pub fn row(columns: &[Column], row: &[Value]) -> Json {
     let mut object = Map::new();
     for (index, (column, cell)) in columns.iter().zip(row).enumerate() {
         let mut key = column.name.clone();
@@ -52,7 +53,7 @@ pub(super) fn row(columns: &[Column], row: &[Value]) -> Json {
 }
 
 /// All rows of a result.
-pub(crate) fn rows_json(result: &ResultSet) -> Vec<Json> {
+pub fn rows(result: &ResultSet) -> Vec<Json> {
     result
         .rows
         .iter()
@@ -60,7 +61,8 @@ pub(crate) fn rows_json(result: &ResultSet) -> Vec<Json> {
         .collect()
 }
 
-pub(super) fn message(message: &Message) -> Json {
+/// A message as an object.
+pub fn message(message: &Message) -> Json {
     json!({
         "number": message.number,
         "severity": message.severity.0,
