@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod at_once;
+mod beginning;
 pub mod bytes;
 pub mod checksum;
 mod guid;
@@ -39,6 +40,7 @@ pub mod size;
 pub mod visible;
 pub mod word;
 
+pub use beginning::{advice_to_unpack, beginning};
 pub use checksum::{Blake3Builder, ChecksumBuilder, Digest, blake3, checksum, digest, hash};
 pub use guid::Guid;
 pub use lsn::Lsn;
@@ -48,4 +50,4 @@ pub use moment::{
     local_of_unix_ms, time_of_text, time_text, unix_ms_of_local,
 };
 pub use page::{EXTENT_BYTES, ExtentNumber, FileId, FilePage, PAGE_BYTES, PageNumber};
-pub use visible::{beginning, visible};
+pub use visible::visible;

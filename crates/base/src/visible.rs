@@ -22,19 +22,6 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     spelled(text, is_hidden, braced)
 }
 
-/// What a file of an unknown kind begins with, after "it" or "the file": its first bytes as text if they are one.
-pub fn beginning(found: &[u8]) -> String {
-    let shown = |byte: &u8| matches!(byte, b' '..=b'~').then(|| char::from(*byte));
-    match found.iter().map(shown).collect::<Option<String>>() {
-        Some(text) if text.is_empty() => "is empty".to_owned(),
-        Some(text) => format!("begins with '{text}'"),
-        None => {
-            let bytes: Vec<_> = found.iter().map(|byte| format!("{byte:02X}")).collect();
-            format!("begins with the bytes {}", bytes.join(" "))
-        }
-    }
-}
-
 /// A text of several lines: like [`visible`], but keeps line ends and tabs.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     let is_hidden = |character| !matches!(character, '\n' | '\t') && is_hidden(character);
@@ -80,13 +67,6 @@ fn spelled(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_beginning_is_text_or_bytes_or_nothing() {
-        assert_eq!(beginning(b"hell"), "begins with 'hell'");
-        assert_eq!(beginning(b"ab\0\x01"), "begins with the bytes 61 62 00 01");
-        assert_eq!(beginning(b""), "is empty");
-    }
 
     #[test]
     fn what_acts_or_hides_is_spelled_out_and_the_rest_is_untouched() {

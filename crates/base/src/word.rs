@@ -37,11 +37,16 @@ impl UnknownWord {
         Self {
             found: found.into(),
             what,
-            words: match words.split_last() {
-                Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-                _ => words.concat(),
-            },
+            words: choices(&words),
         }
+    }
+}
+
+/// `A, B or C`
+pub fn choices(words: &[&str]) -> String {
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => words.concat(),
     }
 }
 

@@ -310,7 +310,8 @@ impl DeviceAddress {
             }
             Storage::Object(object) => Ok(Box::new(ObjectReader::open(object, &self.name)?)),
             Storage::Nul => {
-                let nothing = std::io::Error::from(std::io::ErrorKind::NotFound);
+                let kind = std::io::ErrorKind::NotFound;
+                let nothing = std::io::Error::new(kind, "nothing is ever stored in it");
                 Err(Error::new(Operation::Open, &self.name, nothing))
             }
         }

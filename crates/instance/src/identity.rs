@@ -20,9 +20,9 @@ pub struct Identity {
     pub instance: Option<String>,
 }
 
-/// The name that `/etc/passwd` has for the user of the process; else its number.
-fn name_of_user() -> String {
-    let number = rustix::process::getuid().as_raw().to_string();
+/// The name that `/etc/passwd` has for a user; else the number.
+pub(crate) fn name_of_user(number: u32) -> String {
+    let number = number.to_string();
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let name = users.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -43,7 +43,7 @@ impl Identity {
             .or_else(|_| std::env::var("LOGNAME"))
             .ok()
             .filter(|user| !user.is_empty())
-            .unwrap_or_else(name_of_user);
+            .unwrap_or_else(|| name_of_user(rustix::process::getuid().as_raw()));
         let identity = Self {
             server: String::new(),
             machine: String::new(),

@@ -9,7 +9,7 @@ use windlass_source::sqlite::{self, SnapshotOptions};
 use windlass_vfs::import_export::PageChecksums;
 
 use crate::instance::is_system_database;
-use crate::message_of::os_error;
+use crate::message_of::unreadable_file;
 use crate::names::absolute;
 use crate::operation::database::usable;
 use crate::tsql::engine;
@@ -100,5 +100,5 @@ impl Session {
 }
 
 fn full(path: &Path) -> Result<PathBuf, Failure> {
-    absolute(path).map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
+    absolute(path).map_err(|error| unreadable_file(path, &error).into())
 }

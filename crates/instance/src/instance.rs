@@ -191,6 +191,11 @@ impl Instance {
         self.drives.set(drive);
     }
 
+    /// The drives that are mapped for the sessions of this process.
+    pub(crate) fn drives_of_process(&self) -> Vec<Drive> {
+        self.settings.get().drives
+    }
+
     /// Maps a drive permanently.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use windlass_catalog::{CertificateRecord, CredentialRecord, MasterKeyRecord};
 use windlass_crypt::{Certificate, Identity, KeyRing, Passphrase, PrivateKey, VaultKey};
 use zeroize::Zeroizing;
 
-use crate::message_of::os_error;
+use crate::message_of::unreadable_file;
 use crate::{Failure, Instance};
 
 /// The file in an instance's directory that contains the service key.
@@ -220,7 +220,7 @@ fn file_key(path: &Path, is_needed: bool) -> Result<VaultKey, Failure> {
                 std::thread::sleep(BETWEEN_TRIES);
             }
             Err(error) => {
-                return Err(table::cannot_open_file(path.display(), os_error(&error)).into());
+                return Err(unreadable_file(path, &error).into());
             }
         }
         tries -= 1;

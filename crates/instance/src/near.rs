@@ -1,18 +1,44 @@
-//! What is there instead of a file that is not: its folder is missing, or a file has nearly its name.
+//! What is there instead of a file that is not: its folder is missing, or a file has nearly its name. Of a file that may
+//! not be opened, who may.
 
 use std::io::{Error, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use windlass_base::similar::nearest;
+
+use crate::identity::name_of_user;
 
 /// Folders of more entries are not searched to the end.
 const ENTRIES_MAX: usize = 10_000;
 
 /// A sentence for the message about a file that could not be opened because it, or its folder, is not there.
 pub(crate) fn advice(path: &Path, error: &Error) -> Option<String> {
-    if error.kind() != ErrorKind::NotFound {
-        return None;
+    match error.kind() {
+        ErrorKind::NotFound => near(path),
+        ErrorKind::PermissionDenied => denial(path),
+        _ => None,
     }
+}
+
+/// Whose the file is, or the folder in which it cannot be looked for, and who asks.
+fn denial(path: &Path) -> Option<String> {
+    let owned = path.ancestors().find_map(|part| {
+        let metadata = std::fs::metadata(part).ok()?;
+        Some((part, metadata))
+    });
+    let (part, metadata) = owned?;
+    let kind = if metadata.is_dir() { "folder" } else { "file" };
+    Some(format!(
+        "The {kind} '{}' belongs to '{}' and has the mode {:04o}; the program runs as '{}'.",
+        part.display(),
+        name_of_user(metadata.uid()),
+        metadata.mode() & 0o7777,
+        name_of_user(rustix::process::geteuid().as_raw()),
+    ))
+}
+
+fn near(path: &Path) -> Option<String> {
     let folder = windlass_io::directory::parent(path);
     if !folder.exists() {
         return Some(format!(
@@ -69,6 +95,16 @@ mod tests {
         std::fs::write(at("f.bak"), "").unwrap();
         assert_eq!(told("x.bak"), None);
         let denied = Error::from(ErrorKind::PermissionDenied);
-        assert_eq!(advice(&at("no/ap.db"), &denied), None);
+        let mode = std::fs::metadata(folder.path()).unwrap().mode() & 0o7777;
+        let told = advice(&at("no/ap.db"), &denied).unwrap();
+        assert!(
+            told.contains(&format!("has the mode {mode:04o};")),
+            "{told}"
+        );
+        assert!(
+            advice(&at("app.db"), &denied)
+                .unwrap()
+                .starts_with("The file '")
+        );
     }
 }

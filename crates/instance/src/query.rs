@@ -26,7 +26,7 @@ use windlass_engine::Database;
 pub(crate) use self::mark::{Marked, PendingMark};
 use crate::Failure;
 use crate::engine::OpenDatabases;
-use crate::message_of::os_error;
+use crate::message_of::unreadable_file;
 use crate::sessions::{InUse, Sessions};
 use crate::tsql::bind::TEMPORARY;
 use crate::tsql::program::Program;
@@ -248,9 +248,8 @@ impl Queries {
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         if let Home::File(path) = &self.home {
-            windlass_io::own::refuse_special(path).map_err(|error| {
-                Failure::from(table::cannot_open_file(path.display(), os_error(&error)))
-            })?;
+            windlass_io::own::refuse_special(path)
+                .map_err(|error| Failure::from(unreadable_file(path, &error)))?;
         }
         let mut connection = match &self.home {
             // A leading `file:` would make it a URI; absolute paths never have one.

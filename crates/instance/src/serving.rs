@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_catalog::DatabaseState;
+use windlass_catalog::{DatabaseState, Drive};
 
 use crate::session_settings::Settings;
 use crate::sessions::{InUse, Listed};
-use crate::{BatchEnd, Failure, Instance, Session, Sink, Value, tsql};
+use crate::{BatchEnd, Collected, Failure, Instance, Session, Sink, Value, tsql};
 
 impl Session {
     /// Its place in the list of sessions.
@@ -101,6 +102,46 @@ impl Session {
     pub fn is_elsewhere(&self) -> bool {
         self.elsewhere.is_some()
     }
+
+    /// The refusal of a batch that runs in another process and names a drive which the command line maps here to another
+    /// folder than there: it would read or write other files than the user means.
+    pub fn differing_drive(&mut self, text: &str) -> Option<Message> {
+        let cancel = self.cancel_flag();
+        let elsewhere = self.elsewhere.as_mut()?;
+        let given = self.instance.drives_of_process();
+        let named: Vec<&Drive> = given.iter().filter(|drive| names(text, drive)).collect();
+        if named.is_empty() {
+            return None;
+        }
+        let mut heard = Collected::default();
+        elsewhere.execute("EXECUTE sp_windlass_drive", 1, &cancel, &mut heard);
+        let rows = heard.results.iter().flat_map(|result| &result.rows);
+        let theirs: Vec<(String, String)> = rows
+            .filter_map(|row| match row.as_slice() {
+                [letter, folder] => Some((letter.to_string(), folder.to_string())),
+                _ => None,
+            })
+            .collect();
+        named.into_iter().find_map(|drive| {
+            let (letter, here) = (drive.letter.to_string(), drive.folder.display().to_string());
+            let there = theirs.iter().find(|(other, _)| *other == letter);
+            let there = there.map(|(_, folder)| folder.as_str());
+            (there != Some(here.as_str())).then(|| {
+                let there = there.map_or("no folder".to_owned(), |folder| format!("'{folder}'"));
+                table::drive_of_server(drive.letter, there, here)
+            })
+        })
+    }
+}
+
+/// Whether a text has the drive's letter with a colon, which does not end a word, as in a URL.
+fn names(text: &str, drive: &Drive) -> bool {
+    let is_letter = |(_, found): &(usize, char)| found.eq_ignore_ascii_case(&drive.letter);
+    let mut letters = text.char_indices().filter(is_letter);
+    letters.any(|(at, _)| {
+        text[at + drive.letter.len_utf8()..].starts_with(':')
+            && !text[..at].ends_with(char::is_alphanumeric)
+    })
 }
 
 /// A session in another process, which runs the batches of one here: a server owns the instance.

@@ -236,6 +236,10 @@ impl Session {
         variables: Variables,
         sink: &mut dyn Sink,
     ) -> BatchEnd {
+        if let Some(refusal) = self.differing_drive(text) {
+            sink.message(refusal);
+            return BatchEnd::Refused;
+        }
         if let Some(elsewhere) = &mut self.elsewhere {
             return elsewhere.execute(text, first_line, &self.cancel, sink);
         }

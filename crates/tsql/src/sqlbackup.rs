@@ -17,6 +17,7 @@
 
 use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_base::similar::did_you_mean;
 
 use crate::ParseError;
 use crate::lexer::{TokenKind, tokenize, unquoted};
@@ -144,8 +145,26 @@ struct Item {
     /// Its content: without quotes, if it had any.
     text: String,
     kind: ItemKind,
+    /// It may be a password.
+    is_secret: bool,
     error: ParseError,
 }
+
+/// The words that stand where only they can.
+const WORDS: &[&str] = &[
+    "BACKUP",
+    "DATABASE",
+    "DATABASES",
+    "DISK",
+    "EXCEPT",
+    "FILELISTONLY",
+    "FROM",
+    "HEADERONLY",
+    "RESTORE",
+    "SOURCE",
+    "VERIFYONLY",
+    "WITH",
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemKind {
@@ -187,7 +206,12 @@ fn items(text: &str) -> Result<Vec<Item>, ParseError> {
                 TokenKind::Integer => (written.to_owned(), ItemKind::Number),
                 _ => (written.to_owned(), ItemKind::Symbol),
             };
-            Item { text, kind, error }
+            Item {
+                text,
+                kind,
+                is_secret,
+                error,
+            }
         })
         .collect())
 }
@@ -243,7 +267,14 @@ impl Reader {
                 };
                 ParseError::new(crate::Span::default(), message)
             },
-            |item| item.error.clone(),
+            |item| {
+                let known = WORDS.iter().copied();
+                let meant = did_you_mean(&item.text, known);
+                match meant.filter(|_| item.kind == ItemKind::Word && !item.is_secret) {
+                    Some(meant) => item.error.clone().with_hint(meant),
+                    None => item.error.clone(),
+                }
+            },
         )
     }
 

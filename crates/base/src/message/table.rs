@@ -544,6 +544,7 @@ messages! {
     50325, 16, nothing_to_prove(), "Nothing was proved: the instance has no databases. Is it the right one?";
     50326, 16, pattern_names_none(pattern), "--only '{pattern}' names no database: nothing was backed up for it. Patterns distinguish upper and lower case.";
     50327, 16, not_of_sql_server(device, why), "'{device}' is no backup of SQL Server: {why}. (windlass header and verify read backups of Windlass.)";
+    50328, 16, drive_of_server(letter, there, here), "The drive {letter}: is {there} for the server of the instance, which runs this, and '{here}' for this command. Map it there (EXEC sp_windlass_drive '{letter}', 'FOLDER'), or name the folder itself.";
     50330, 16, sql_server_full_only(database), "Database '{database}' is one of SQL Server, and offline: nothing changes it here, so that there is nothing to make a differential or log backup of. Make a full backup.";
     50331, 16, sql_server_option_refused(option, database), "{option} has no meaning for '{database}', whose files are SQL Server's.";
     50332, 16, sql_server_files_are_final(database), "This backup of '{database}' has the files of an offline database as they were: no other backup can be restored over it. Omit NORECOVERY, STANDBY and STOPAT.";

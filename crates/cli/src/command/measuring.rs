@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use windlass_base::message::table;
 use windlass_codec::Algorithm;
 use windlass_instance::Session;
+use windlass_instance::message_of::{not_a_database, unreadable_file};
 use windlass_io::output;
 use windlass_source::sqlite::content;
 use windlass_source::{Content, SourceDatabase};
@@ -47,7 +47,11 @@ pub(super) fn subject(
     let source = reported(session.source(&name), &mut console)?;
     // What a backup refuses is not measured: nobody could use the advice.
     if let Some(path) = no_database(&source).filter(|_| !is_as_is) {
-        console.message(table::not_a_database(path.display()));
+        console.message(not_a_database(path));
+        return None;
+    }
+    if let Some((path, error)) = unopened(&source) {
+        console.message(unreadable_file(path, &error));
         return None;
     }
     match Database::open(source) {
@@ -71,6 +75,15 @@ pub(super) fn subject(
             None
         }
     }
+}
+
+/// The file, if it is not there or may not be looked at.
+fn unopened(source: &SourceDatabase) -> Option<(&Path, std::io::Error)> {
+    let SourceDatabase::Sqlite { path, .. } = source else {
+        return None;
+    };
+    let error = std::fs::File::open(path).err()?;
+    Some((path, error))
 }
 
 /// The file, if it does not begin as a database does. One that cannot be read is told of where it is opened.

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::args::{Common, Point, RestoreArguments};
 use crate::output::{Console, Layout};
-use target::{left_open, name_in_tsql, needs_replace, sequence, waits};
+use target::{left_open, name_in_tsql, needs_replace, sequence, waits, without_target};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
@@ -219,9 +219,7 @@ fn refusal(arguments: &RestoreArguments, common: &Common) -> Option<Outcome> {
         ));
     }
     if !has_target && arguments.database.is_none() {
-        return Some(misused(
-            "no target: give --to FILE, or --database NAME of the instance",
-        ));
+        return Some(misused(&without_target(&arguments.media)));
     }
     if let Some(folder) = &arguments.follow
         && !folder.is_dir()
@@ -483,8 +481,7 @@ fn make_read_only(path: &std::path::Path, console: &mut Console) -> Outcome {
     match result {
         Ok(()) => Outcome::Succeeded,
         Err(error) => {
-            let error = windlass_instance::message_of::os_error(&error);
-            console.message(table::cannot_open_file(path.display(), error));
+            console.message(windlass_instance::message_of::unreadable_file(path, &error));
             Outcome::Failed
         }
     }

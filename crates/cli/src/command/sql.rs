@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 
 use windlass_base::message::table;
+use windlass_instance::message_of::unreadable_file;
 use windlass_instance::{BatchEnd, Identity, Session, Silent};
 
 use super::on::{Extract, Place, extracted};
@@ -199,12 +200,11 @@ fn attach(
     path: &Path,
 ) -> Result<(), windlass_instance::Failure> {
     if !path.is_file() {
-        let missing = std::fs::metadata(path).err();
-        let error = missing.map_or_else(
-            || "It is not a file".to_owned(),
-            |error| windlass_instance::message_of::os_error(&error),
-        );
-        return Err(table::cannot_open_file(path.display(), error).into());
+        let refusal = match std::fs::metadata(path) {
+            Err(error) => unreadable_file(path, &error),
+            Ok(_) => table::cannot_open_file(path.display(), "It is not a file"),
+        };
+        return Err(refusal.into());
     }
     Ok(session.instance_mut().pass_as(name, path)?)
 }

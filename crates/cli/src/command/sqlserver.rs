@@ -10,6 +10,7 @@ use windlass_bak::{
     BackupType, Census, Container, Entry, FileCensus, ObjectCensus, SetListing, VersionWords,
     VirtualLog, Walked, page_type_name,
 };
+use windlass_instance::message_of::advice_for_missing;
 use windlass_instance::{is_of_windows, is_url, shown};
 use windlass_io::output;
 use windlass_sqlserver::BackupInput;
@@ -103,7 +104,12 @@ fn opened(name: &str, common: &Common) -> Result<BackupInput, Outcome> {
         None => BackupInput::open_file(Path::new(name)),
     };
     opened.map_err(|error| {
-        error_line(&format!("{}: {error}", shown(name)));
+        let advice = match &device {
+            Some(_) => None,
+            None => advice_for_missing(Path::new(name), &error),
+        };
+        let advice = advice.map_or_else(String::new, |advice| format!(". {advice}"));
+        error_line(&format!("{}: {error}{advice}", shown(name)));
         Outcome::Failed
     })
 }
@@ -299,10 +305,11 @@ fn as_json(census: &Census) -> Json {
     let listing = &census.listing;
     let walked = &listing.walked;
     let entries: Vec<Json> = census.entries.iter().map(entry_json).collect();
+    let unsure = unsure_objects(census);
     let sets: Vec<Json> = listing
         .sets
         .iter()
-        .map(|set| set_json(census, set))
+        .map(|set| set_json(census, set, unsure.contains(&set.header.position)))
         .collect();
     let findings: Vec<String> = listing.findings.iter().map(ToString::to_string).collect();
     json!({
@@ -344,7 +351,7 @@ fn entry_json(entry: &Entry) -> Json {
     })
 }
 
-fn set_json(census: &Census, set: &SetListing) -> Json {
+fn set_json(census: &Census, set: &SetListing, is_unsure: bool) -> Json {
     let position = set.header.position;
     let found = set.configuration();
     let files: Vec<Json> = census
@@ -364,6 +371,7 @@ fn set_json(census: &Census, set: &SetListing) -> Json {
         "objects": census.objects.get(&position).map(|objects| {
             objects.iter().map(object_json).collect::<Vec<Json>>()
         }),
+        "lacks_objects": is_unsure,
     })
 }
 

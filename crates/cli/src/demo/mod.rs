@@ -45,7 +45,9 @@ enum Error {
 
 /// An error that names its file.
 fn of_file(path: &Path, error: &std::io::Error) -> std::io::Error {
-    std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    let advice = windlass_instance::message_of::advice_for_missing(path, error);
+    let advice = advice.map_or_else(String::new, |advice| format!(". {advice}"));
+    std::io::Error::new(error.kind(), format!("{}: {error}{advice}", path.display()))
 }
 
 /// Runs the demonstration.
@@ -67,7 +69,13 @@ pub(crate) fn run(arguments: &DemoArguments, common: &Common) -> Outcome {
             Outcome::Failed
         }
         Err(error) => {
-            message_line(&format!("The demonstration failed: {error}."));
+            let reason = error.to_string();
+            let end = if reason.ends_with(['.', '?']) {
+                ""
+            } else {
+                "."
+            };
+            message_line(&format!("The demonstration failed: {reason}{end}"));
             if let Error::Statement(messages) = error {
                 for message in messages {
                     message_text(&message.to_string());

@@ -75,8 +75,8 @@ fn in_session(
         return Report::of_unopened(&[]);
     }
     if session.is_elsewhere() {
-        if let Some(why) = served::refusal(session, &arguments.sql) {
-            error_line(&why);
+        if let Some(refusal) = session.differing_drive(&arguments.sql) {
+            console.message(refusal);
             return Report::of_unopened(&[]);
         }
         return served::run(session, arguments, console);

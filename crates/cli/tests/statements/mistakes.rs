@@ -572,3 +572,62 @@ fn a_damaged_sql_server_backup_is_written_only_where_that_is_asked_for_and_never
         run.err
     );
 }
+
+#[test]
+fn a_packed_file_and_a_backup_are_no_database_and_are_called_what_they_are() {
+    let place = place();
+    std::fs::write(place.path("app.bak.gz"), b"\x1F\x8B\x08\x00 and more").expect("a file");
+    place.succeed(&["backup", "app.db", "--to", "app.bak"]);
+    for (arguments, said) in [
+        (
+            ["restore", "app.bak.gz"],
+            "it is packed with gzip. Unpack it first.",
+        ),
+        (
+            ["backup", "app.bak.gz"],
+            "It is packed with gzip. Unpack it first.",
+        ),
+        (["backup", "app.bak"], "It begins as a backup does"),
+    ] {
+        let run = place.run(&[&arguments[..], &["--to", "x"]].concat());
+        assert_eq!(run.code, Some(1), "{arguments:?}");
+        assert!(run.err.contains(said), "{arguments:?}: {}", run.err);
+        assert!(!place.path("x").exists());
+    }
+}
+
+#[test]
+fn what_was_meant_is_named_by_every_command() {
+    let place = place();
+    place.succeed(&["backup", "app.db", "--to", "app.bak"]);
+    let level =
+        "BACKUP DATABASE app TO DISK = 'x' WITH COMPRESSION (ALGORITHM = ZSTD, LEVEL = ULTRA)";
+    for (arguments, said) in [
+        (&["tune", "ap.db"][..], "/app.db'?"),
+        (&["demo", "ap.db"], "/app.db'?"),
+        (&["inspect", "ap.bak"], "/app.bak'?"),
+        (
+            &["sql", "--attach", "app=ap.db", "-Q", "SELECT 1"],
+            "/app.db'?",
+        ),
+        (
+            &["sql", "-Q", level],
+            "The choices are LOW, MEDIUM, HIGH or AUTO.",
+        ),
+        (
+            &["sqlbackup", "-SQL", "BACKUP DATABSE app TO DISK = 'x'"],
+            "Did you mean DATABASE?",
+        ),
+        (&["restore"], "windlass restore BACKUP --to FILE"),
+        (
+            &["restore", "app.bak", "copy.db"],
+            "If 'copy.db' is to be the database: --to copy.db",
+        ),
+        (&["verify", "NUL"], "Nothing is ever stored in it."),
+    ] {
+        let run = place.run(arguments);
+        assert!(run.code == Some(1) || run.code == Some(2), "{arguments:?}");
+        let both = format!("{}{}", run.out, run.err);
+        assert!(both.contains(said), "{arguments:?}: {both}");
+    }
+}

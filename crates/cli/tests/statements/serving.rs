@@ -436,8 +436,31 @@ fn a_command_of_sql_backup_goes_through_the_server() {
     let on_drive = r"BACKUP DATABASE shop TO DISK = [d:\x.bak]";
     let run = with(on_drive, &["--drive", &drive]);
     assert_eq!(run.code, Some(1), "{}", run.out);
-    assert!(run.err.contains("drive D: the server"), "{}", run.err);
+    assert!(run.err.contains("The drive D: is"), "{}", run.err);
     assert!(!place.path("x.bak").exists());
+    // Scripts too. A drive that they do not name is no mistake.
+    let script = |text: &str| {
+        let own = [
+            "sql",
+            "-Q",
+            text,
+            "--instance",
+            &instance,
+            "--drive",
+            &drive,
+        ];
+        place.run(&own)
+    };
+    let run = script(r"BACKUP DATABASE shop TO DISK = 'd:\x.bak'");
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(run.err.contains("Msg 50328"), "{}", run.err);
+    assert!(!place.path("x.bak").exists());
+    assert_eq!(script("SELECT 1").code, Some(0));
+    let folder = place.text("").trim_end_matches('/').to_owned();
+    answer(&place, &format!("EXEC sp_windlass_drive 'd', '{folder}'"));
+    let run = script(r"BACKUP DATABASE shop TO DISK = 'd:\x.bak'");
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(place.path("x.bak").exists());
     assert_eq!(server.stop(), Some(0));
 }
 

@@ -220,6 +220,13 @@ fn a_lost_page_of_a_system_table_is_never_an_extraction_that_succeeded() {
         "{}",
         run.err
     );
+    let told = |file: &str| {
+        let run = place.run(&["inspect", file, "--json"]);
+        let told: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+        told["sets"][0]["lacks_objects"].clone()
+    };
+    assert_eq!(told(&damaged), true);
+    assert_eq!(told(&file), false);
     // The first page of the rowsets, among them those of the system tables.
     zero(system_page(&whole, 0, 5));
     let run = place.run(&["extract", &damaged, "--to", "z.db"]);

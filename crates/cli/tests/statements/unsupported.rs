@@ -149,6 +149,7 @@ fn a_misspelt_first_word_is_named_and_not_what_follows_it() {
         ("BAKUP DATABASE app TO DISK = 'd:\\x.bak'", "BACKUP"),
         ("SELEC * FROM t", "SELECT"),
         ("DELET FROM t", "DELETE"),
+        ("UPDAT t SET x = 1", "UPDATE"),
     ] {
         let run = sql(&place, batch);
         assert_eq!(run.code, Some(1), "{batch}");

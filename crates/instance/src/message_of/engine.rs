@@ -4,7 +4,7 @@ use windlass_base::message::table;
 use windlass_base::{Message, PAGE_BYTES};
 use windlass_engine::{EngineError, LogRefusal, LogReuseWait, PageRefusal, RecoveryModel};
 
-use super::{defect_message, os_error, quoted_os_error};
+use super::{defect_message, quoted_os_error, unreadable_file};
 
 /// The message for an error of the page engine.
 pub(crate) fn engine_message(error: &EngineError) -> Message {
@@ -18,7 +18,7 @@ pub(crate) fn engine_message(error: &EngineError) -> Message {
             table::engine_refused(format!("'{}' is in use by another program", path.display()))
         }
         EngineError::Io { path, source, .. } | EngineError::BeingMade { path, source } => {
-            table::cannot_open_file(path.display(), os_error(source))
+            unreadable_file(path, source)
         }
         EngineError::OtherDatabase(other) => table::files_of_another_database(
             &other.database,

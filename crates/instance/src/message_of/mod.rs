@@ -15,10 +15,11 @@ use pipeline::pipeline_messages;
 pub use pipeline::{damage_message, defect_message, loss_messages, set_not_found};
 use source::{needed_base, source_message, source_messages};
 
+use std::io::Read as _;
 use std::path::Path;
 
 use windlass_base::message::table;
-use windlass_base::{Message, Severity};
+use windlass_base::{Message, Severity, advice_to_unpack};
 use windlass_catalog::Error as CatalogError;
 use windlass_device::{Error as DeviceError, Operation};
 
@@ -64,7 +65,7 @@ fn catalog_message(error: &CatalogError) -> Message {
         }
         CatalogError::Version { .. } => "was created by a newer version of Windlass",
         CatalogError::NoFile { path, source } => {
-            return table::cannot_open_file(path.display(), os_error(source));
+            return unreadable_file(path, source);
         }
         CatalogError::NameTaken { name } => return table::database_exists(name),
         CatalogError::PathTaken { path, database } => {
@@ -100,7 +101,7 @@ fn sql_server_messages(error: &windlass_sqlserver::Error) -> Vec<Message> {
     let note = || table::reason(error);
     match error {
         Error::Target { path, source } => {
-            vec![table::cannot_open_file(path.display(), os_error(source))]
+            vec![unreadable_file(path, source)]
         }
         Error::File { path, source } => {
             vec![table::cannot_open_device(path.display(), os_error(source))]
@@ -187,6 +188,24 @@ pub fn unreadable_file(path: &Path, error: &std::io::Error) -> Message {
     table::cannot_open_file(path.display(), os_error(error)).with_advice(near::advice(path, error))
 }
 
+/// The message for a file that is no database.
+pub fn not_a_database(path: &Path) -> Message {
+    let mut begin = [0; 8];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut begin));
+    let begin = &begin[..read.unwrap_or(0)];
+    let is_backup = begin.starts_with(b"TAPE") || begin == b"MSSQLBAK";
+    let advice = match is_backup {
+        true => Some("It begins as a backup does, which is restored first.".to_owned()),
+        false => advice_to_unpack(begin),
+    };
+    table::not_a_database(path.display()).with_advice(advice)
+}
+
+/// What is there instead of a file that could not be opened, in a sentence for people.
+pub fn advice_for_missing(path: &Path, error: &std::io::Error) -> Option<String> {
+    near::advice(path, error)
+}
+
 /// Why something could not be opened: the operating system's error, or another reason.
 pub fn os_error(error: &std::io::Error) -> String {
     match error.raw_os_error() {
@@ -228,7 +247,9 @@ fn device_message(error: &DeviceError) -> Message {
             .with_advice(near_device(&error.device, &error.source)),
         Operation::Read => table::device_read_failed(&error.device, text()),
         Operation::Write | Operation::Sync | Operation::Rename => {
-            table::device_write_failed(&error.device, text())
+            let is_full = error.source.kind() == std::io::ErrorKind::StorageFull;
+            let advice = is_full.then_some("Free space there, or write to another disk.");
+            table::device_write_failed(&error.device, text()).with_advice(advice)
         }
     }
 }

@@ -6,7 +6,7 @@ use windlass_base::panic::Panicked;
 use windlass_crypt::Error as CryptError;
 use windlass_pipeline::{Damage, DamagedChunks, DamagedPage, DigestError, Error};
 
-use super::{device_message, media_message, needed_base, os_error, source_message};
+use super::{device_message, media_message, needed_base, source_message, unreadable_file};
 
 /// The messages for an error, in SQL Server's order; the caller appends 3013.
 pub(super) fn pipeline_messages(error: &Error) -> Vec<Message> {
@@ -165,9 +165,7 @@ fn passphrase(device: &str, recipients: &str) -> Option<Message> {
 
 fn digest_message(error: &DigestError) -> Message {
     match error {
-        DigestError::Io { path, source } => {
-            table::cannot_open_file(path.display(), os_error(source))
-        }
+        DigestError::Io { path, source } => unreadable_file(path, source),
         DigestError::Malformed { .. } | DigestError::TooManyFiles { .. } => {
             table::set_not_comparable(error)
         }

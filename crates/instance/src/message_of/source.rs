@@ -4,13 +4,12 @@ use std::path::Path;
 
 use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_io::directory;
 use windlass_io::other_name::OtherName;
 use windlass_source::sqlite::SpoolError;
 use windlass_source::{Alias, Error};
 
-use crate::near;
-
-use super::{engine_message, os_error, quoted_os_error};
+use super::{engine_message, quoted_os_error, unreadable_file};
 
 /// The messages for an error of a database.
 pub(super) fn source_messages(error: &Error) -> Vec<Message> {
@@ -34,8 +33,7 @@ pub(super) fn source_message(error: &Error) -> Message {
     match error {
         Error::NotFound { path } => {
             let missing = std::io::Error::from_raw_os_error(NO_SUCH_FILE);
-            table::cannot_open_file(path.display(), os_error(&missing))
-                .with_advice(near::advice(path, &missing))
+            unreadable_file(path, &missing)
         }
         Error::NotAFile { path } => table::cannot_open_file(path.display(), "It is not a file"),
         Error::Io {
@@ -43,7 +41,7 @@ pub(super) fn source_message(error: &Error) -> Message {
             path,
             source,
         } => table::nonrecoverable_io(path.display(), quoted_os_error(source)),
-        Error::Io { path, source, .. } => table::cannot_open_file(path.display(), os_error(source)),
+        Error::Io { path, source, .. } => unreadable_file(path, source),
         Error::Sqlite {
             action,
             path,
@@ -162,7 +160,7 @@ fn restore_message(error: &Error) -> Message {
             path,
             needed_bytes,
             available_bytes,
-        } => table::insufficient_space(path.display(), needed_bytes, available_bytes),
+        } => no_space(path, *needed_bytes, *available_bytes),
         Error::StillInUse {
             path, process_id, ..
         } => still_in_use(path, *process_id),
@@ -212,6 +210,12 @@ fn restore_message(error: &Error) -> Message {
         Error::Engine(error) => engine_message(error),
         Error::Spool(error) => spool_message(error),
     }
+}
+
+/// The volume is named by the folder of the file.
+fn no_space(path: &Path, needed_bytes: u64, available_bytes: u64) -> Message {
+    let folder = directory::parent(path);
+    table::insufficient_space(folder.display(), needed_bytes, available_bytes)
 }
 
 /// How to restore to a file that a rename does not replace.

@@ -7,7 +7,7 @@ use windlass_catalog::DatabaseRecord;
 use windlass_source::sqlite::{self, Follower, SentAway};
 pub use windlass_source::sqlite::{FollowOptions, FollowStatus, Following, Listed, Stop, WhenFull};
 
-use crate::message_of::os_error;
+use crate::message_of::unreadable_file;
 use crate::names::absolute;
 use crate::operation::database::{known, usable};
 use crate::{Failure, Session, Sink};
@@ -33,12 +33,10 @@ impl Session {
         options: &FollowOptions,
         report: &mut dyn FnMut(&FollowStatus),
     ) -> Result<FollowStatus, Failure> {
-        let path = absolute(database)
-            .map_err(|error| table::cannot_open_file(database.display(), os_error(&error)))?;
+        let path = absolute(database).map_err(|error| unreadable_file(database, &error))?;
         // Only the last folder is made: there may be nothing mounted where it should be.
         let above = windlass_io::directory::parent(&options.folder);
-        std::fs::read_dir(&above)
-            .map_err(|error| table::cannot_open_file(above.display(), os_error(&error)))?;
+        std::fs::read_dir(&above).map_err(|error| unreadable_file(&above, &error))?;
         let mut follower = Follower::begin(&path, options)?;
         report(&follower.status());
         Ok(follower.run(&self.cancel_flag(), report)?)

@@ -4,6 +4,8 @@
 //! engine reaches one state only at the end of its copy; there, the check reads the newest commit when
 //! the backup began, and the copied pages are verified by their checksums.
 
+use std::path::Path;
+
 use rusqlite::{Connection, OpenFlags};
 use windlass_base::Message;
 use windlass_base::message::table;
@@ -14,7 +16,7 @@ use windlass_pipeline::{Integrity, OnDamage};
 use windlass_source::check::{self, FINDINGS_MAX};
 use windlass_source::{Content, Depth, Opened, Snapshot};
 
-use crate::message_of::engine_message;
+use crate::message_of::{engine_message, not_a_database};
 use crate::operation::backup;
 use crate::{Failure, Session, Sink};
 
@@ -38,7 +40,7 @@ pub(super) fn look_at(
     let file = opened.snapshot.files().first();
     let file = file.map_or("", |file| file.physical_name.as_str());
     match opened.content {
-        Content::Unknown if !is_as_is => return Err(table::not_a_database(file).into()),
+        Content::Unknown if !is_as_is => return Err(not_a_database(Path::new(file)).into()),
         Content::Cut {
             expected_bytes,
             found_bytes,

@@ -280,7 +280,11 @@ fn check_space(
         if free < file.size_bytes {
             let missing = file.size_bytes - free;
             sink.message(table::space_problems_ahead());
-            let shortage = table::insufficient_space(path.display(), missing, free);
+            let shortage = table::insufficient_space(
+                windlass_io::directory::parent(&path).display(),
+                missing,
+                free,
+            );
             // Only a warning: the set itself may be valid.
             sink.message(windlass_base::Message {
                 severity: windlass_base::Severity(10),

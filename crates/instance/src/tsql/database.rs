@@ -18,7 +18,7 @@ use windlass_tsql::span::Spanned;
 
 use crate::event_log::Entry;
 use crate::instance::{is_system_database, new_record};
-use crate::message_of::os_error;
+use crate::message_of::{not_a_database, os_error, unreadable_file};
 use crate::names::absolute;
 use crate::query::{Home, Place};
 use crate::sessions::InUse;
@@ -143,7 +143,7 @@ pub(super) fn attach(
     let path = existing_file(&path)?;
     let content = sqlite::content(&path)?;
     if content == Content::Unknown && !is_as_is {
-        return Err(table::not_a_database(path.display()).into());
+        return Err(not_a_database(&path).into());
     }
     let mut record = new_record(name, &path, Origin::Attached);
     record.is_as_is = content == Content::Unknown;
@@ -156,9 +156,7 @@ pub(super) fn attach(
 
 /// The absolute path of a file that must exist.
 fn existing_file(path: &Path) -> Result<PathBuf, Failure> {
-    let failed = |error: &std::io::Error| {
-        Failure::from(table::cannot_open_file(path.display(), os_error(error)))
-    };
+    let failed = |error: &std::io::Error| Failure::from(unreadable_file(path, error));
     let metadata = std::fs::metadata(path).map_err(|error| failed(&error))?;
     if !metadata.is_file() {
         return Err(failed(&std::io::Error::from(
@@ -340,7 +338,7 @@ fn restore_removed(session: &Session, record: &DatabaseRecord) -> Result<Message
 /// its name is not the database's.
 fn delete_files(record: &DatabaseRecord) -> Result<Option<String>, Failure> {
     let owner = ownership::owner_of_remains(&record.path, record.made_for)
-        .map_err(|error| table::cannot_open_file(record.path.display(), os_error(&error)))?;
+        .map_err(|error| unreadable_file(&record.path, &error))?;
     match owner {
         Owner::Nobody => return Ok(None),
         Owner::Other { why } => return Ok(Some(why)),

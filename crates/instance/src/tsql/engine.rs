@@ -24,7 +24,7 @@ use windlass_tsql::span::Spanned;
 
 use crate::engine::file_records;
 use crate::instance::new_record;
-use crate::message_of::os_error;
+use crate::message_of::unreadable_file;
 use crate::names::absolute;
 use crate::operation::database::{known, usable};
 use crate::operation::follow::{forget_log, keep_log};
@@ -108,8 +108,7 @@ pub(crate) fn register(
 
 /// Marks a file that was made for a registered database.
 fn mark(path: &Path, made_for: Guid) -> Result<(), Failure> {
-    ownership::mark(path, made_for)
-        .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
+    ownership::mark(path, made_for).map_err(|error| unreadable_file(path, &error).into())
 }
 
 /// Registers an existing page engine database.
@@ -172,8 +171,7 @@ pub(super) fn delete_files(
 /// The file for a path in a script.
 fn place(session: &Session, written: &str) -> Result<PathBuf, Failure> {
     let path = session.instance.drives().path(written)?;
-    absolute(&path)
-        .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
+    absolute(&path).map_err(|error| unreadable_file(&path, &error).into())
 }
 
 /// All data files share all pages: a filegroup of its own would be lost without a word.
@@ -275,8 +273,7 @@ pub(crate) fn default_place(session: &Session, name: &str) -> Result<PathBuf, Fa
         return Err(table::create_without_filename().into());
     };
     let folder = folder.join(DATA_FOLDER);
-    windlass_io::directory::create(&folder)
-        .map_err(|error| table::cannot_open_file(folder.display(), os_error(&error)))?;
+    windlass_io::directory::create(&folder).map_err(|error| unreadable_file(&folder, &error))?;
     Ok(folder.join(name))
 }
 
@@ -441,7 +438,7 @@ fn add_files(
 /// Removes a file that a killed process was about to add: nothing of the database is in it.
 fn remove_unused(record: &DatabaseRecord, database: &Database, path: &Path) -> Result<(), Failure> {
     let is_part = database.files().iter().any(|file| file.spec.path == path);
-    let fail = |error| Failure::from(table::cannot_open_file(path.display(), os_error(&error)));
+    let fail = |error| Failure::from(unreadable_file(path, &error));
     if !is_part && ownership::is_unused(path, record.made_for).map_err(fail)? {
         windlass_io::own::remove(path).map_err(fail)?;
     }

@@ -1,7 +1,8 @@
 //! The parser's position in the tokens, and its basic steps.
 
 use windlass_base::message::table;
-use windlass_base::word::Word;
+use windlass_base::similar::did_you_mean;
+use windlass_base::word::{Word, choices};
 
 use crate::ast::Identifier;
 use crate::error::ParseError;
@@ -183,7 +184,10 @@ impl<'a> Parser<'a> {
     /// The value of the next word in `choices`; an error if it is not among them.
     pub(super) fn one_of<T: Copy>(&mut self, choices: &[(&str, T)]) -> Result<T, ParseError> {
         let found = choices.iter().find(|(word, _)| self.is_word(word));
-        let (_, value) = found.ok_or_else(|| self.unexpected())?;
+        let (_, value) = found.ok_or_else(|| {
+            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            self.none_of(&words)
+        })?;
         self.bump();
         Ok(*value)
     }
@@ -191,9 +195,19 @@ impl<'a> Parser<'a> {
     /// One of the words that an option chooses among.
     pub(super) fn one_word<T: Word>(&mut self) -> Result<T, ParseError> {
         let found = T::WORDS.iter().find(|word| self.is_word(word.spelling()));
-        let word = found.ok_or_else(|| self.unexpected())?;
+        let word = found.ok_or_else(|| {
+            let words: Vec<&str> = T::WORDS.iter().map(|word| word.spelling()).collect();
+            self.none_of(&words)
+        })?;
         self.bump();
         Ok(*word)
+    }
+
+    /// The error where one of `words` should stand.
+    fn none_of(&self, words: &[&str]) -> ParseError {
+        let meant = did_you_mean(self.text_at(0), words.iter().copied());
+        let listed = || format!("The choices are {}.", choices(words));
+        self.unexpected().with_hint(meant.unwrap_or_else(listed))
     }
 
     /// `item {, item}`

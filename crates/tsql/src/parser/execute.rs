@@ -1,6 +1,6 @@
 //! `EXECUTE`, and procedures named at the start of a batch.
 
-use windlass_base::similar::did_you_mean;
+use windlass_base::similar::nearest;
 
 use super::cursor::Parser;
 use super::expression::bytes_of_hexadecimal;
@@ -37,13 +37,13 @@ impl Parser<'_> {
     /// `procedure arguments` without EXEC, as the first statement of a batch.
     pub(super) fn bare_execute(&mut self) -> Result<Statement, ParseError> {
         let misspelt = self.unexpected();
-        let meant = did_you_mean(self.text_at(0), STATEMENTS.iter().copied());
+        let meant = nearest(self.text_at(0), STATEMENTS.iter().copied());
         let procedure = self.spanned(Self::object_name)?;
         let arguments = self.arguments();
         if let Some(meant) = meant
-            && (arguments.is_err() || self.is_amid_statement())
+            && (arguments.is_err() || self.is_amid_statement(meant))
         {
-            return Err(misspelt.with_hint(meant));
+            return Err(misspelt.with_hint(format!("Did you mean {meant}?")));
         }
         let arguments = arguments?;
         Ok(Statement::Execute(Execute {
@@ -54,7 +54,11 @@ impl Parser<'_> {
     }
 
     /// Whether what follows a call continues the statement of a misspelt word, such as `DATABASE` after `BAKUP`.
-    fn is_amid_statement(&self) -> bool {
+    fn is_amid_statement(&self, meant: &str) -> bool {
+        // SET begins a statement, except after the table of an UPDATE.
+        if meant == "UPDATE" && self.is_word("SET") {
+            return true;
+        }
         match self.kind() {
             Some(TokenKind::Word) => {
                 let word = self.text_at(0);

@@ -1,6 +1,6 @@
 //! The options after `WITH` in BACKUP and RESTORE, parsed according to the option table.
 
-use windlass_base::word::{Algorithm, Level};
+use windlass_base::word::{Algorithm, Level, Word as _};
 
 use super::cursor::Parser;
 use crate::ast::{
@@ -151,22 +151,28 @@ impl Parser<'_> {
         }
         self.expect_word("ALGORITHM")?;
         self.expect_symbol("=")?;
-        if self.is_word(Algorithm::None.name()) {
-            return Err(self.unexpected());
-        }
-        let algorithm = self.one_word()?;
+        let algorithm = self.algorithm()?;
         let level = if self.accept_symbol(",") {
             self.expect_word("LEVEL")?;
             self.expect_symbol("=")?;
-            Some(match self.accept_word("AUTO") {
-                true => CompressionLevel::Auto,
-                false => CompressionLevel::Fixed(self.one_word::<Level>()?),
-            })
+            Some(self.level()?)
         } else {
             None
         };
         self.expect_symbol(")")?;
         Ok(Some(Compression { algorithm, level }))
+    }
+
+    fn algorithm(&mut self) -> Result<Algorithm, ParseError> {
+        let words = Algorithm::WORDS.iter().map(|word| (word.spelling(), *word));
+        let choices: Vec<_> = words.filter(|(_, word)| *word != Algorithm::None).collect();
+        self.one_of(&choices)
+    }
+
+    fn level(&mut self) -> Result<CompressionLevel, ParseError> {
+        let fixed = |word: &Level| (word.spelling(), CompressionLevel::Fixed(*word));
+        let choices: Vec<_> = Level::WORDS.iter().map(fixed).collect();
+        self.one_of(&[choices, vec![("AUTO", CompressionLevel::Auto)]].concat())
     }
 
     fn encryption(&mut self) -> Result<Encryption, ParseError> {

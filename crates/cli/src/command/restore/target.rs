@@ -1,11 +1,11 @@
 //! What a command restores upon: a registered database's file, or a sequence that waits; and what it leaves there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_instance::operation::{RestoreOptions, Sequence};
-use windlass_instance::{Failure, Session};
+use windlass_instance::{Failure, Session, is_url};
 
 use crate::args::RestoreArguments;
 use crate::command::placed;
@@ -120,4 +120,17 @@ pub(super) fn name_in_tsql(session: &Session, name: &str, step: &RestoreOptions)
     }
     let mut names = (1..).map(|number| format!("{name}_restored{number}"));
     names.find(|name| !is_taken(name)).unwrap_or_default()
+}
+
+/// What to write for a restore that names no target: perhaps the last of its backups is meant to be that.
+pub(super) fn without_target(media: &[String]) -> String {
+    let plain = "no target: give --to FILE, or --database NAME of the instance";
+    match media {
+        [] => "no backup and no target: windlass restore BACKUP --to FILE, or --database NAME of the instance"
+            .to_owned(),
+        [.., _, last] if !is_url(last) && !Path::new(last).exists() => {
+            format!("{plain}. If '{last}' is to be the database: --to {last}")
+        }
+        _ => plain.to_owned(),
+    }
 }

@@ -2,9 +2,8 @@
 //! is read from its results.
 
 use windlass_base::Message;
-use windlass_catalog::Drive;
 use windlass_instance::sqlbackup::Report;
-use windlass_instance::{Collected, Column, Event, Session, Sink, Value};
+use windlass_instance::{Column, Event, Session, Sink, Value};
 
 use crate::command::literal;
 use crate::operate::SqlbackupArguments;
@@ -43,43 +42,6 @@ fn statement(arguments: &SqlbackupArguments) -> String {
         "DECLARE @exitcode int, @sqlerrorcode int; EXECUTE sqlbackup {}, @exitcode OUTPUT, @sqlerrorcode OUTPUT",
         literal(&call)
     )
-}
-
-/// Why the server must not run the command: it would take a drive of this process for another folder.
-pub(super) fn refusal(session: &mut Session, text: &str) -> Option<String> {
-    let text = text.to_ascii_uppercase();
-    let drives = session.instance().drives().list().iter();
-    // Not a letter at the end of a word, as in a URL.
-    let is_named = |drive: &&Drive| {
-        let begin = format!("{}:", drive.letter);
-        let mut found = text.match_indices(begin.as_str());
-        found.any(|(at, _)| !text[..at].ends_with(char::is_alphanumeric))
-    };
-    let named: Vec<Drive> = drives.filter(is_named).cloned().collect();
-    if named.is_empty() {
-        return None;
-    }
-    let mut heard = Collected::default();
-    session.execute_batch("EXECUTE sp_windlass_drive", 1, &mut heard);
-    let rows = heard.results.iter().flat_map(|result| &result.rows);
-    let theirs: Vec<(String, String)> = rows
-        .filter_map(|row| match row.as_slice() {
-            [letter, folder] => Some((letter.to_string(), folder.to_string())),
-            _ => None,
-        })
-        .collect();
-    named.into_iter().find_map(|drive| {
-        let (letter, here) = (drive.letter.to_string(), drive.folder.display().to_string());
-        let there = theirs.iter().find(|(other, _)| *other == letter);
-        let there = there.map(|(_, folder)| folder.as_str());
-        (there != Some(here.as_str())).then(|| {
-            format!(
-                "drive {letter}: the server of the instance, which runs the command, has {}, and this command {here}. \
-                 Map it there (EXEC sp_windlass_drive '{letter}', 'FOLDER'), or name the folder itself",
-                there.unwrap_or("no folder for it")
-            )
-        })
-    })
 }
 
 /// Which result set is being heard.

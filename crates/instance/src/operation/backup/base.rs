@@ -453,7 +453,7 @@ fn extracted(
 fn temporary_folder() -> Result<tempfile::TempDir, Failure> {
     tempfile::tempdir().map_err(|error| {
         let folder = std::env::temp_dir();
-        table::cannot_open_file(folder.display(), crate::message_of::os_error(&error)).into()
+        crate::message_of::unreadable_file(&folder, &error).into()
     })
 }
 

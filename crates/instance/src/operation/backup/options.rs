@@ -335,7 +335,12 @@ fn check_texts(options: &BackupOptions) -> Result<(), Failure> {
         .into_iter()
         .find(|(_, text, most)| is_too_long(text, *most))
     {
-        Some((option, ..)) => Err(table::invalid_parameter(option).into()),
+        Some((option, _, most)) => {
+            let advice = format!("It takes up to {most} characters.");
+            Err(table::invalid_parameter(option)
+                .with_advice(Some(advice))
+                .into())
+        }
         None => Ok(()),
     }
 }

@@ -16,7 +16,7 @@ use windlass_pipeline::{
 use windlass_source::{Content, sqlite};
 
 use super::{BackupOperation, BackupOutcome, base, offline, protection};
-use crate::message_of::os_error;
+use crate::message_of::{not_a_database, unreadable_file};
 use crate::rehearsal::{Estimate, Rehearsal, locked, sample};
 use crate::{Completed, Failure, Session, Sink};
 
@@ -78,7 +78,7 @@ impl BackupOperation<'_> {
         let (path, options) = (&self.record.path, self.options);
         match sqlite::content(path)? {
             Content::Unknown if !options.is_as_is && !self.record.is_as_is => {
-                Err(table::not_a_database(path.display()).into())
+                Err(not_a_database(path).into())
             }
             Content::Cut {
                 expected_bytes,
@@ -159,10 +159,7 @@ fn database_files(
     }
     let length = |path: PathBuf| match std::fs::metadata(&path) {
         Ok(metadata) => Ok((path, metadata.len())),
-        Err(error) => Err(Failure::from(table::cannot_open_file(
-            path.display(),
-            os_error(&error),
-        ))),
+        Err(error) => Err(Failure::from(unreadable_file(&path, &error))),
     };
     paths.into_iter().map(length).collect()
 }

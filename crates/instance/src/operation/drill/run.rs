@@ -12,7 +12,7 @@ use windlass_source::engine::{StopAt, describe};
 
 use super::proof::{Proof, Restored};
 use super::{DrillOptions, DrillOutcome, DrilledSet};
-use crate::message_of::os_error;
+use crate::message_of::unreadable_file;
 use crate::operation::device;
 use crate::operation::media::MediaOptions;
 use crate::operation::restore::{Newest, NewestRequest, RestoreOptions, Sequence, Step, ended_ms};
@@ -86,9 +86,7 @@ fn attempt(
     if session.is_rehearsal() {
         return Ok(());
     }
-    let failed = |path: &Path, error: &std::io::Error| {
-        Failure::from(table::cannot_open_file(path.display(), os_error(error)))
-    };
+    let failed = |path: &Path, error: &std::io::Error| Failure::from(unreadable_file(path, error));
     let scratch = Scratch::begin(&options.scratch, PREFIX)
         .map_err(|error| failed(&options.scratch, &error))?;
     let count = plan.steps.len();

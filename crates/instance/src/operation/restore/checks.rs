@@ -14,7 +14,7 @@ use super::places::Placed;
 use super::placing::all;
 use super::target::{first, is_among};
 use crate::Failure;
-use crate::message_of::os_error;
+use crate::message_of::unreadable_file;
 
 impl RestoreOperation<'_> {
     /// A full or differential backup is restored whole: it must not end after the point to stop at.
@@ -63,7 +63,7 @@ impl RestoreOperation<'_> {
         };
         for FileRecord { path, .. } in own {
             let found = ownership::owner(path, self.made_for)
-                .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)))?;
+                .map_err(|error| unreadable_file(path, &error))?;
             if let Owner::Other { why } = found {
                 let path = path.clone();
                 others.push(Left { path, why });

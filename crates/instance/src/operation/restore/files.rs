@@ -18,7 +18,7 @@ use windlass_source::{Error as SourceError, Recovery};
 
 use super::parts::PartRestore;
 use super::{OPERATION, check_unused, file_roll};
-use crate::message_of::os_error;
+use crate::message_of::unreadable_file;
 use crate::operation::observer::Watch;
 use crate::operation::timing;
 use crate::{Failure, Session, Sink};
@@ -117,7 +117,7 @@ impl PartRestore<'_> {
             |file: &&FileRecord| numbers.iter().any(|id| file.file_id == u32::from(id.0));
         for FileRecord { path, .. } in files.iter().filter(|file| file.is_log || is_meant(file)) {
             let found = ownership::owner(path, record.made_for)
-                .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)))?;
+                .map_err(|error| unreadable_file(path, &error))?;
             if let Owner::Other { why } = found {
                 let refused = table::part_is_anothers(path.display(), &record.name, why);
                 return Err(refused.into());

@@ -9,7 +9,7 @@ use windlass_media::{DatabaseFile, SetConfiguration, SourceKind};
 use super::placing::{Placing, Wish};
 use super::target::first;
 use super::{RestoreOperation, RestoreOptions};
-use crate::message_of::{os_error, quoted_os_error};
+use crate::message_of::{quoted_os_error, unreadable_file};
 use crate::names::absolute;
 use crate::operation::media::OpenedSet;
 use crate::operation::sql_server;
@@ -36,8 +36,7 @@ impl Session {
         let Some(target) = options.target.as_deref() else {
             return Ok(Vec::new());
         };
-        let target = absolute(target)
-            .map_err(|error| table::cannot_open_file(target.display(), os_error(&error)))?;
+        let target = absolute(target).map_err(|error| unreadable_file(target, &error))?;
         let devices = options.media.addresses(self, Some(name))?;
         if devices.is_empty() || sql_server::is_backup(&devices) {
             return Ok(Vec::new());
@@ -170,8 +169,7 @@ impl RestoreOperation<'_> {
 pub(in crate::operation) fn placed(path: &Path) -> Result<PathBuf, Failure> {
     windlass_io::output::refuse_link_of_others(path)
         .map_err(|error| table::path_means_no_file(path.display(), error))?;
-    let placed = absolute(path)
-        .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)))?;
+    let placed = absolute(path).map_err(|error| unreadable_file(path, &error))?;
     let folder = windlass_io::directory::parent(&placed);
     match std::fs::metadata(&folder) {
         Err(error) => {

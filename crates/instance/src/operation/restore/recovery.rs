@@ -15,7 +15,7 @@ use super::engine::standby_lost;
 use super::registration::store_or_tell;
 use super::{FollowedRestore, RestoreOptions, RestoreOutcome, standby};
 use crate::instance::new_record;
-use crate::message_of::os_error;
+use crate::message_of::unreadable_file;
 use crate::names::absolute;
 use crate::operation::timing;
 use crate::{Failure, Session, Sink};
@@ -106,8 +106,9 @@ fn place(
             Err(table::already_recovered().into())
         }
         (Some(record), _) => Ok(record.path.clone()),
-        (None, Some(target)) => absolute(target)
-            .map_err(|error| table::cannot_open_file(target.display(), os_error(&error)).into()),
+        (None, Some(target)) => {
+            absolute(target).map_err(|error| unreadable_file(target, &error).into())
+        }
         (None, None) => Err(table::restore_cannot_create(name).into()),
     }
 }

@@ -4,7 +4,7 @@ use windlass_base::message::table;
 use windlass_catalog::BackupDevice;
 
 use super::Arguments;
-use crate::message_of::os_error;
+use crate::message_of::unreadable_file;
 use crate::{Failure, Session};
 
 const NAME_CHARACTERS_MAX: usize = 128;
@@ -78,6 +78,5 @@ fn delete_file(session: &Session, device: &BackupDevice) -> Result<(), Failure> 
         return Ok(());
     };
     windlass_pipeline::MediaSet::open_any(std::slice::from_ref(&address))?;
-    std::fs::remove_file(file)
-        .map_err(|error| table::cannot_open_file(file.display(), os_error(&error)).into())
+    std::fs::remove_file(file).map_err(|error| unreadable_file(file, &error).into())
 }

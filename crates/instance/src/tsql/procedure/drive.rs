@@ -4,7 +4,7 @@ use windlass_base::message::table;
 use windlass_catalog::Drive;
 
 use super::Arguments;
-use crate::message_of::os_error;
+use crate::message_of::unreadable_file;
 use crate::{Column, ColumnType, Failure, ResultSet, Session, Sink, Value};
 
 /// `sp_windlass_drive 'd', '/srv/d'` maps a drive permanently; an empty folder removes the mapping;
@@ -34,7 +34,7 @@ pub(super) fn drive(
         true => Ok(()),
         false => Err(std::io::Error::other("it is no folder")),
     });
-    found.map_err(|error| table::cannot_open_file(folder.display(), os_error(&error)))?;
+    found.map_err(|error| unreadable_file(&folder, &error))?;
     let drive = Drive {
         letter: letter.to_ascii_uppercase(),
         folder,

@@ -16,7 +16,7 @@ use windlass_tsql::span::Spanned;
 
 use super::{Arguments, argument_value};
 use crate::confinement::resolved;
-use crate::message_of::os_error;
+use crate::message_of::unreadable_file;
 use crate::tsql::expression::{integer, text_of};
 use crate::{Column, ColumnType, DataType, Failure, ResultSet, Session, Sink, Value, convert};
 
@@ -142,8 +142,7 @@ fn list(
 /// The files and folders in a folder, by name; links are left out. One that is not there has none; one that cannot be
 /// read is no empty one.
 fn entries(folder: &Path) -> Result<Vec<(PathBuf, bool)>, Failure> {
-    let unread =
-        |error: std::io::Error| table::cannot_open_file(folder.display(), os_error(&error));
+    let unread = |error: std::io::Error| unreadable_file(folder, &error);
     let read = match std::fs::read_dir(folder) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(Vec::new());
@@ -170,7 +169,7 @@ pub(super) fn create_folder(
     let folder = arguments.required("@directory")?;
     let folder = confined(session, arguments.procedure, &folder)?;
     let created = std::fs::create_dir_all(&folder);
-    created.map_err(|error| table::cannot_open_file(folder.display(), os_error(&error)).into())
+    created.map_err(|error| unreadable_file(&folder, &error).into())
 }
 
 /// `xp_delete_file 0, 'folder', 'bak', 'date' [, 1 for the folders in it too]`: deletes backups that were
@@ -225,8 +224,7 @@ fn delete_file(path: &Path, extension: Option<&str>, before: DateTime) -> Result
     if !has_extension || !is_backup(path) || !is_older(path, before) {
         return Ok(());
     }
-    std::fs::remove_file(path)
-        .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
+    std::fs::remove_file(path).map_err(|error| unreadable_file(path, &error).into())
 }
 
 /// Whether there is a backup, of Windlass or of SQL Server.
