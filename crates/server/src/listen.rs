@@ -182,6 +182,18 @@ pub(crate) enum Listener {
 }
 
 impl Listener {
+    /// Ends it: who waits for clients wakes up.
+    pub(crate) fn shut_down(&self) {
+        let how = rustix::net::Shutdown::Both;
+        let result = match self {
+            Self::Tcp(listener) => rustix::net::shutdown(listener, how),
+            Self::Local(listener) => rustix::net::shutdown(listener, how),
+        };
+        if let Err(error) = result {
+            tracing::warn!(%error, "a socket could not be shut down");
+        }
+    }
+
     fn accept(&self) -> io::Result<Socket> {
         match self {
             Self::Tcp(listener) => {
@@ -210,6 +222,7 @@ pub(crate) fn accept(listener: &Listener, shared: &Arc<Shared>) {
                     );
                 }
             }
+            Err(_) if shared.is_stopping() => {}
             Err(error) => {
                 tracing::warn!(%error, "a client could not be accepted");
                 std::thread::sleep(AFTER_FAILURE);

@@ -59,6 +59,7 @@ pub struct Server {
     folder: PathBuf,
     addresses: Addresses,
     socket: socket::Made,
+    local: Arc<Listener>,
     threads: Vec<JoinHandle<()>>,
     http: Option<Http>,
     instance: Instance,
@@ -100,7 +101,8 @@ impl Server {
         let certificate = Certificate::read(&files)?;
         let socket = folder.join(socket::OF_INSTANCE);
         let (listener, made) = listen_locally(&socket)?;
-        let mut listeners = vec![Listener::Local(listener)];
+        let local = Arc::new(Listener::Local(listener));
+        let mut listeners = vec![Arc::clone(&local)];
         let mut addresses = Addresses {
             tds: Vec::new(),
             http: Vec::new(),
@@ -113,7 +115,7 @@ impl Server {
             };
             let listener = TcpListener::bind(address).map_err(fails)?;
             addresses.tds.push(listener.local_addr().map_err(fails)?);
-            listeners.push(Listener::Tcp(listener));
+            listeners.push(Arc::new(Listener::Tcp(listener)));
         }
         instance.sessions().serve();
         let shared = Arc::new(Shared::new(options, instance.share(), certificate));
@@ -142,6 +144,7 @@ impl Server {
             folder,
             addresses,
             socket: made,
+            local,
             threads,
             http,
             instance,
@@ -237,7 +240,10 @@ impl Server {
             }
             drop(TcpStream::connect_timeout(&address, Duration::from_secs(1)));
         }
-        drop(UnixStream::connect(&self.addresses.socket));
+        if UnixStream::connect(&self.addresses.socket).is_err() {
+            // Its name is gone: nobody comes in that way any more, and this one neither.
+            self.local.shut_down();
+        }
     }
 }
 

@@ -279,14 +279,13 @@ unsafe fn pragma(open: &mut Open, arguments: *mut *mut c_char) -> c_int {
     let value = unsafe { raw::text(value) };
     match pragma::answer(&mut open.connection, name, value) {
         Answer::PassOn => abi::NOTFOUND,
-        Answer::Done(None) => abi::OK,
         Answer::Refused(why) => {
             let why = open.context.library.allocate_text(&why);
             // SAFETY: the first of three; SQLite frees what is put there.
             unsafe { arguments.write(why) };
             abi::ERROR
         }
-        Answer::Done(Some(text)) => {
+        Answer::Done(text) => {
             let text = open.context.library.allocate_text(&text);
             // SAFETY: the first of three; SQLite frees what is put there.
             unsafe { arguments.write(text) };

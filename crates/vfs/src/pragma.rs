@@ -12,8 +12,9 @@ use crate::connection::Connection;
 pub(crate) enum Answer {
     /// SQLite handles it itself.
     PassOn,
-    /// Handled; the text is the only row of the result, if there is one.
-    Done(Option<String>),
+    /// Handled; the text is the only row of the result, and the name of its column. A column without a name, which is what
+    /// no text would give, is taken for a lack of memory by programs.
+    Done(String),
     /// Refused, for this reason.
     Refused(String),
 }
@@ -23,15 +24,17 @@ pub(crate) fn answer(connection: &mut Connection, name: &str, value: Option<&str
     match name.to_ascii_lowercase().as_str() {
         // The engine's log makes transactions atomic and durable. SQLite's journal only serves
         // ROLLBACK, and stays in memory, whatever is requested.
-        "journal_mode" => Answer::Done(Some("memory".to_owned())),
+        "journal_mode" => Answer::Done("memory".to_owned()),
         // Locks like SQLite's do not exist, so none can be kept.
-        "locking_mode" => Answer::Done(Some("normal".to_owned())),
+        "locking_mode" => Answer::Done("normal".to_owned()),
         // Ignored, as SQLite does for any database that already has pages.
         "page_size" if value.is_some_and(|value| value.parse() != Ok(PAGE_BYTES)) => {
-            Answer::Done(None)
+            Answer::Done(PAGE_BYTES.to_string())
         }
         "windlass_mark" => mark(connection, value),
-        "windlass_last_error" => Answer::Done(connection.last_error().map(str::to_owned)),
+        "windlass_last_error" => {
+            Answer::Done(connection.last_error().unwrap_or_default().to_owned())
+        }
         _ => Answer::PassOn,
     }
 }
@@ -41,11 +44,12 @@ pub(crate) fn answer(connection: &mut Connection, name: &str, value: Option<&str
 fn mark(connection: &mut Connection, value: Option<&str>) -> Answer {
     let Some(value) = value else {
         let marked = connection.marked();
-        return Answer::Done(marked.map(|(lsn, unix_ms)| format!("{lsn} {unix_ms}")));
+        let marked = marked.map(|(lsn, unix_ms)| format!("{lsn} {unix_ms}"));
+        return Answer::Done(marked.unwrap_or_default());
     };
     if value.is_empty() {
         connection.set_mark(None);
-        return Answer::Done(None);
+        return Answer::Done(String::new());
     }
     if connection.database().recovery_model() != RecoveryModel::Full {
         let why = "the database has the recovery model SIMPLE: its log keeps no marks";
@@ -59,7 +63,7 @@ fn mark(connection: &mut Connection, value: Option<&str>) -> Answer {
         )),
         Some(mark) => {
             connection.set_mark(Some(mark));
-            Answer::Done(None)
+            Answer::Done(String::new())
         }
     }
 }

@@ -57,6 +57,10 @@ pub(crate) fn run(
     let Some(instance) = opened(common, &mut console) else {
         return Outcome::Failed;
     };
+    // Each client takes two.
+    if let Err(error) = windlass_io::process::raise_open_files() {
+        tracing::warn!(%error, "the limit of open files stays");
+    }
     // Before the first client, so that no signal ends the server without its databases being closed.
     let mut signals = match Signals::new([SIGTERM, SIGINT, SIGHUP]) {
         Ok(signals) => signals,

@@ -292,3 +292,52 @@ fn files_of_before_one_was_added_are_refused() {
     put(&present);
     succeed(&place, backup);
 }
+
+/// The first commit of an opening is one of the engine's own; it stays when that of the user fails.
+#[test]
+fn a_database_takes_commits_after_the_first_one_of_an_opening_has_failed() {
+    let place = Place::new();
+    succeed(
+        &place,
+        "CREATE DATABASE own ON (NAME = a, FILENAME = 'd:\\a.mdf', SIZE = 4MB, FILEGROWTH = 1MB, MAXSIZE = 6MB)
+LOG ON (NAME = l, FILENAME = 'd:\\l.ldf', SIZE = 4MB)
+GO
+USE own
+GO
+CREATE TABLE k (n int); INSERT k VALUES (0); CREATE TABLE t (p nvarchar(max))",
+    );
+    let run = sql(
+        &place,
+        "USE own
+GO
+INSERT t VALUES (replicate(cast(N'x' AS nvarchar(max)), 9000000))
+GO
+UPDATE k SET n = n + 1
+GO
+UPDATE k SET n = n + 1",
+    );
+    assert_eq!(run.code, Some(1), "the first is too large: {}", run.err);
+    assert!(!run.numbers().contains(&1222), "{}", run.err);
+    let rows = crate::support::ask(&place, "instance", "USE own\nGO\nSELECT n FROM k");
+    assert_eq!(rows[0]["n"], 2);
+}
+
+#[test]
+fn pragmas_of_the_engine_answer_in_text_without_a_value_too() {
+    let place = Place::new();
+    let script = "CREATE DATABASE own
+GO
+USE own
+GO
+CREATE TABLE k (n int)
+GO
+PRAGMA windlass_last_error
+GO
+PRAGMA windlass_mark
+GO
+PRAGMA windlass_mark = ''
+GO
+PRAGMA page_size = 4096";
+    let run = sql(&place, script);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+}

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::serving::Served;
-use crate::support::Place;
+use crate::support::{Place, registered};
 
 /// More memory than this would be a leak, not a server.
 const MEMORY_KB: u64 = 400 << 10;
@@ -226,4 +226,19 @@ fn two_hundred_idle_and_fifty_active_sessions_share_a_server() {
         run(client, "SELECT COUNT(*) FROM t");
     }
     assert!(memory(&server) < 2 * MEMORY_KB, "{} KB", memory(&server));
+}
+
+#[test]
+fn the_server_ends_although_the_name_of_its_socket_is_gone() {
+    let place = registered();
+    let server = Served::start(&place, &["--local-only"]);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.process()));
+    let limits = limits.expect("its limits");
+    let open_files = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let words: Vec<&str> = open_files.expect("a limit").split_whitespace().collect();
+    assert_eq!(words[3], words[4], "it opens what it may");
+    std::fs::remove_file(place.path("instance/windlass.sock")).expect("removed");
+    assert_eq!(server.stop(), Some(0));
 }

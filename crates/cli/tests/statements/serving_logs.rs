@@ -331,3 +331,49 @@ fn a_spool_without_room_holds_the_log_or_leaves_a_gap() {
         assert_eq!(server.stop(), Some(0));
     }
 }
+
+#[test]
+fn a_backup_beside_the_beginning_of_a_follower_breaks_no_chain() {
+    let place = registered();
+    let application = application(&place);
+    let server = Served::start(&place, &["--follow-every", "100ms"]);
+    succeed(
+        &place,
+        "ALTER DATABASE app SET RECOVERY FULL
+         BACKUP DATABASE app TO DISK = 'd:\\full.bak'",
+    );
+    for number in 1..=3 {
+        step(&application, number);
+        succeed(
+            &place,
+            &format!("BACKUP LOG app TO DISK = 'd:\\{number}.trn'"),
+        );
+        // The full backup knows its end by the second.
+        std::thread::sleep(Duration::from_millis(1100));
+    }
+    // Each moment at the end of a log backup is in one of them.
+    let made = std::fs::metadata(place.path("2.trn")).expect("a log backup");
+    let made = made.modified().expect("a time");
+    let made = made.duration_since(std::time::UNIX_EPOCH).expect("later");
+    let made = u64::try_from(made.as_millis()).expect("milliseconds");
+    for at in (made - 60..made - 5).step_by(1) {
+        let (seconds, ms) = (at / 1000, at % 1000);
+        let utc = format!("{}.{ms:03}+00:00", moment_of(seconds));
+        let to = place.text("at.db");
+        let _gone = std::fs::remove_file(&to);
+        let run = place.run(&[
+            "restore", "full.bak", "1.trn", "2.trn", "3.trn", "--at", &utc, "--to", &to,
+        ]);
+        assert_eq!(run.code, Some(0), "{utc}: {}", run.err);
+    }
+    assert_eq!(server.stop(), Some(0));
+}
+
+/// `2026-11-30 03:04:05`, UTC.
+fn moment_of(seconds: u64) -> String {
+    let database = Connection::open_in_memory().expect("a database");
+    let text = "SELECT datetime(?1, 'unixepoch')";
+    database
+        .query_row(text, [seconds.cast_signed()], |row| row.get(0))
+        .expect("a moment")
+}

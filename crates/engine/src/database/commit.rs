@@ -145,6 +145,11 @@ impl Database {
             let pages = Pages::from([(PageNumber::FIRST, first)]);
             let published = self.publish_signed(writer, pages, base, base.page_count, None)?;
             self.acknowledge(published, base.sequence + 1)?;
+            // The commit of the user behind it may fail: what is durable until then, the next ones begin with.
+            self.versions.set_durable(Commit {
+                sequence: base.sequence + 1,
+                page_count: base.page_count,
+            });
         }
         self.header.opens(opening);
         if is_marked {

@@ -20,6 +20,8 @@ use crate::instance::place_of_log;
 const POLL: Duration = Duration::from_millis(500);
 /// Before a follower that failed is started again, and a gap that could not be closed is tried again.
 const BEFORE_RESTART: Duration = Duration::from_secs(5);
+/// While a backup follows.
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 const BEFORE_CLOSING_AGAIN: Duration = Duration::from_secs(60);
 
 pub(super) struct Watch {
@@ -159,7 +161,7 @@ impl Watch {
             .spawn(move || {
                 let board = Board::open(&place, &name);
                 let known_us = last_gap(&place)?;
-                let mut follower = Follower::begin(&path, &options)?;
+                let mut follower = begin(&path, &options, &stopped)?;
                 let mut report = |status: &FollowStatus| {
                     let mut told = locked(&telling);
                     told.gap_us = known_us.max(status.last_gap_us);
@@ -253,6 +255,25 @@ impl Running {
                 tracing::error!(database = %self.record.name, %error, "no thread for a backup");
                 self.not_before = Instant::now().checked_add(BEFORE_CLOSING_AGAIN);
             }
+        }
+    }
+}
+
+/// Begins to follow. Backups follow for a moment, too, while nobody else does: their end is waited for.
+fn begin(
+    path: &Path,
+    options: &sqlite::FollowOptions,
+    stopped: &AtomicBool,
+) -> Result<Follower, Error> {
+    let begun = Instant::now();
+    loop {
+        match Follower::begin(path, options) {
+            Err(Error::Spool(sqlite::SpoolError::InUse { .. }))
+                if begun.elapsed() < BEFORE_RESTART && !stopped.load(Ordering::Relaxed) =>
+            {
+                std::thread::sleep(BETWEEN_TRIES);
+            }
+            begun => return begun,
         }
     }
 }
