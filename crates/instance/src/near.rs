@@ -39,6 +39,10 @@ fn denial(path: &Path) -> Option<String> {
 }
 
 fn near(path: &Path) -> Option<String> {
+    if let Ok(target) = std::fs::read_link(path) {
+        let target = target.display();
+        return Some(format!("It is a link to '{target}', which is not there."));
+    }
     let folder = windlass_io::directory::parent(path);
     if !folder.exists() {
         return Some(format!(
@@ -90,6 +94,12 @@ mod tests {
                 .ends_with("/no' does not exist. Mount it, or create it.")
         );
         assert_eq!(told("sales.bak"), None);
+        std::os::unix::fs::symlink("away.db", at("link.db")).unwrap();
+        let told_of_link = told("link.db").unwrap();
+        assert_eq!(
+            told_of_link,
+            "It is a link to 'away.db', which is not there."
+        );
         assert!(told("App.DB").unwrap().ends_with("/app.db'?"));
         assert!(told("app").unwrap().ends_with("/app.db'?"));
         std::fs::write(at("f.bak"), "").unwrap();

@@ -22,6 +22,9 @@ pub enum Error {
     Codec(#[from] windlass_codec::Error),
     #[error(transparent)]
     Digests(#[from] DigestError),
+    /// The caller does not let what is on a medium be overwritten.
+    #[error("{}", .0.text)]
+    Guarded(Box<windlass_base::Message>),
     /// The content of a device is wrong.
     #[error("'{device}': {source}")]
     Media {

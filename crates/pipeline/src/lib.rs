@@ -27,6 +27,7 @@ mod coverage;
 pub mod digests;
 mod error;
 mod fault;
+mod guard;
 mod half_named;
 mod key_files;
 mod limits;
@@ -50,6 +51,7 @@ pub use digests::{DigestError, DigestFile};
 pub use error::{Damage, Error, Holds};
 #[doc(hidden)]
 pub use fault::{Fault, FaultPoint};
+pub use guard::Guard;
 pub use key_files::{
     KEY_FILE_SUFFIX, UnusableKeyFile, key_file, key_file_for_copy, remove_key_file,
 };

@@ -13,6 +13,7 @@ use windlass_io::queue::IoMethodChoice;
 use windlass_source::{Content, Depth};
 
 use crate::digests::DigestFile;
+use crate::guard::Guard;
 use crate::limits::Limits;
 use crate::sealing::{Encryption, ReadKeys};
 
@@ -43,6 +44,8 @@ pub struct MediaRequest {
     pub media_description: Option<String>,
     /// `BLOCKSIZE` in bytes; if absent, that of the media or the device.
     pub block_bytes: Option<u32>,
+    /// What is asked before sets are overwritten, whatever `skip_checks` says.
+    pub guards: Vec<Guard>,
 }
 
 impl MediaRequest {
@@ -187,6 +190,7 @@ impl BackupRequest {
                 media_name: None,
                 media_description: None,
                 block_bytes: None,
+                guards: Vec::new(),
             },
             kind: BackupKind::Full,
             copy_only: false,

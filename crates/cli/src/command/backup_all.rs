@@ -23,7 +23,7 @@ use windlass_instance::{Event, Failure, InstanceShare, Session, Sink};
 use windlass_local::completed;
 
 use super::backup::{back_up, options, recipients};
-use super::{Outcome, database_name, disks, misused, refused, with_drives};
+use super::{Outcome, disks, misused, refused, reported, with_drives};
 use crate::args::{BackupArguments, Common};
 use crate::output::Console;
 use chosen::{Found, Target};
@@ -61,6 +61,7 @@ pub(super) fn run(
         Err(reason) => return misused(&reason),
     };
     let mut shared = options(arguments);
+    shared.keeps_others = !is_url;
     match recipients(&arguments.media) {
         Ok(recipients) => shared.recipients = recipients,
         Err(message) => return refused(message, console),
@@ -130,16 +131,14 @@ fn one_by_one(
     let mut failures = 0;
     for target in targets {
         let options = options_of(target, shared);
-        let Some(name) = database_name(session, &target.database, console) else {
+        let Some(name) = reported(target.name_in(session), console) else {
             failures += 1;
             continue;
         };
         if arguments.run.tsql || arguments.run.dry_run {
             console.tsql(&print::backup(&name, &options));
         }
-        let result = session
-            .refuse_medium_of_another(&name, &target.to, options.overwrite)
-            .and_then(|()| back_up(session, &name, &options, console));
+        let result = back_up(session, &name, &options, console);
         failures += usize::from(super::ended(result, console) != Outcome::Succeeded);
     }
     failures
@@ -165,9 +164,14 @@ impl Work<'_> {
     /// Backs up all of the queue, `parallel` at a time; how many failed.
     fn side_by_side(self, parallel: usize) -> usize {
         std::thread::scope(|scope| {
-            for _ in 0..parallel {
-                scope.spawn(|| self.run());
-            }
+            // Where no thread can be had, there are fewer of them: this one is there anyway.
+            let mut workers = 1..parallel;
+            let has_begun = |_| {
+                let worker = std::thread::Builder::new().name("backup".to_owned());
+                worker.spawn_scoped(scope, || self.run()).is_ok()
+            };
+            let _all = workers.all(has_begun);
+            self.run();
         });
         self.failures
             .into_inner()
@@ -199,15 +203,8 @@ impl Work<'_> {
     fn one(&self, target: &Target, told: &mut Told) -> Result<(), Failure> {
         let instance = with_drives(self.share.open()?, self.common);
         let mut session = Session::cancelled_by(instance, Arc::clone(&self.cancel));
-        let registered = session.instance().database(&target.database)?;
-        let name = match registered {
-            Some(record) => record.name,
-            None => session.instance_mut().pass(Path::new(&target.database))?,
-        };
+        let name = target.name_in(&mut session)?;
         let options = options_of(target, &self.shared);
-        if !windlass_instance::is_url(&target.to) {
-            session.refuse_medium_of_another(&name, &target.to, options.overwrite)?;
-        }
         back_up(&mut session, &name, &options, told)
     }
 }

@@ -286,3 +286,69 @@ fn a_database_that_waits_for_a_restore_is_named_and_is_a_failure() {
     let told = "Left out: 'waits': --except 'waits' names it.";
     assert!(run.err.contains(told), "{}", run.err);
 }
+
+/// The second comes while the first waits for its database.
+#[test]
+fn a_medium_that_another_night_writes_meanwhile_is_not_overwritten() {
+    let place = Place::new();
+    for folder in ["one", "two", "bak"] {
+        std::fs::create_dir(place.path(folder)).expect("a folder");
+    }
+    make_database(&place.path("one/a.db"), 10);
+    make_database(&place.path("two/a.db"), 20);
+    let night = |folder, how| ["backup", "--all", folder, "--to", "bak", how];
+    for how in ["--init", "--format"] {
+        let _gone = std::fs::remove_file(place.path("bak/a.bak"));
+        let writer = rusqlite::Connection::open(place.path("one/a.db")).expect("the database");
+        writer.execute_batch("BEGIN EXCLUSIVE").expect("a lock");
+        let mut waiting = place.command(&night("one", how));
+        let waiting = waiting.stderr(std::process::Stdio::piped()).spawn();
+        let waiting = waiting.expect("it starts");
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        place.succeed(&night("two", how));
+        writer.execute_batch("ROLLBACK").expect("its end");
+        let ended = waiting.wait_with_output().expect("it ends");
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{how}: {told}");
+        assert!(told.contains("Msg 50305"), "{how}: {told}");
+        let copy = place.path("copy.db");
+        let _gone = std::fs::remove_file(&copy);
+        place.succeed(&["restore", "bak/a.bak", "--to", "copy.db"]);
+        assert_eq!(rows(&copy), 20);
+    }
+}
+
+#[test]
+fn a_link_to_what_is_not_mounted_fails_unless_it_is_left_out() {
+    let place = folder();
+    std::os::unix::fs::symlink("../share/erp", place.path("dbs/erp")).expect("a link");
+    let all = ["backup", "--all", "dbs", "--to", "bak"];
+    let run = place.run(&all);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    for told in [
+        "It is a link to '../share/erp', which is not there.",
+        "It is not known whether it is a database.",
+        "Databases backed up: 4; failed: 1; left out: 0.",
+    ] {
+        assert!(run.err.contains(told), "{told}: {}", run.err);
+    }
+    place.succeed(&[&all[..], &["--except", "erp"]].concat());
+}
+
+#[test]
+fn a_name_like_a_tag_has_a_medium_of_its_own() {
+    let place = folder();
+    make_database(&place.path("dbs/<DATABASE>.db"), 3);
+    let all = ["backup", "--all", "dbs", "--to", "bak"];
+    place.succeed(&all);
+    place.succeed(&["restore", "bak/_DATABASE_.bak", "--to", "copy.db"]);
+    assert_eq!(rows(&place.path("copy.db")), 3);
+    make_database(&place.path("dbs/_DATABASE_.db"), 4);
+    let run = place.run(&all);
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    assert!(
+        run.err.contains("would have the same backup"),
+        "{}",
+        run.err
+    );
+}

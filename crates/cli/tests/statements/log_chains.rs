@@ -429,3 +429,45 @@ RESTORE DATABASE Shop FROM DISK = 'D:\\d.bak'",
     );
     assert_eq!(last(&place, "Shop"), 31);
 }
+
+#[test]
+fn a_log_backup_does_not_overwrite_what_its_restore_needs() {
+    let place = Place::new();
+    let log = |file: &str, how: &str| format!("BACKUP LOG Shop TO DISK = 'D:\\{file}' WITH {how}");
+    let back_up = |file: &str, how: &str| {
+        succeed(
+            &place,
+            &format!("BACKUP DATABASE Shop TO DISK = 'D:\\{file}' WITH {how}"),
+        );
+    };
+    succeed(&place, MAKE);
+    back_up("full.bak", "INIT");
+    insert(&place, 1);
+    for how in ["INIT", "FORMAT", "INIT, COPY_ONLY", "INIT, NORECOVERY"] {
+        refused(&sql(&place, &log("full.bak", how)), &[50369, 3013]);
+    }
+    assert_eq!(last(&place, "Shop"), 1);
+    succeed(&place, &log("1.trn", "INIT"));
+    insert(&place, 2);
+    refused(&sql(&place, &log("1.trn", "INIT")), &[50369, 3013]);
+    // A differential elsewhere leads on without the first log backup.
+    back_up("d.bak", "DIFFERENTIAL");
+    insert(&place, 3);
+    succeed(&place, &log("1.trn", "INIT"));
+    refused(&sql(&place, &log("full.bak", "INIT")), &[50369, 3013]);
+    succeed(
+        &place,
+        "RESTORE DATABASE Shop FROM DISK = 'D:\\full.bak' WITH NORECOVERY, REPLACE
+RESTORE DATABASE Shop FROM DISK = 'D:\\d.bak' WITH NORECOVERY
+RESTORE LOG Shop FROM DISK = 'D:\\1.trn'",
+    );
+    assert_eq!(last(&place, "Shop"), 3);
+    // So does a full one, and then the earlier ones can go.
+    back_up("full2.bak", "INIT");
+    insert(&place, 4);
+    succeed(&place, &log("full.bak", "INIT"));
+    // Unless the newer ones are gone by now.
+    std::fs::remove_file(place.path("full2.bak")).expect("removed");
+    insert(&place, 5);
+    refused(&sql(&place, &log("full.bak", "INIT")), &[50369, 3013]);
+}

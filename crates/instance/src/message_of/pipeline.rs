@@ -44,6 +44,7 @@ fn further_message(error: &Error) -> Option<Message> {
 fn message(error: &Error) -> Message {
     match error {
         Error::Device(error) => device_message(error),
+        Error::Guarded(reason) => (**reason).clone(),
         Error::Source(error) => source_message(error),
         Error::Codec(error) => table::instance_failed("cannot compress", error),
         Error::Digests(error) => digest_message(error),

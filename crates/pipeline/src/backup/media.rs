@@ -13,6 +13,7 @@ use windlass_media::{FORMAT_VERSION, FamilyWriter, MediaHeader};
 use super::existing::{self, Continued, Existing};
 use super::write::Family;
 use crate::error::Error;
+use crate::guard;
 use crate::half_named;
 use crate::media_set::{MediaSet, read_label};
 use crate::plan::Plan;
@@ -34,7 +35,10 @@ enum Found {
 pub(super) fn rehearse(request: &BackupRequest) -> Result<(MediaHeader, u16, bool), Error> {
     check_mirrors(&request.media)?;
     match examine(&request.media)? {
-        Found::New(header, _) => Ok((header, 1, true)),
+        Found::New(header, _) => {
+            guard::check(&request.media)?;
+            Ok((header, 1, true))
+        }
         Found::Kept(media) => {
             media.continued(&request.media)?;
             Ok((media.header().clone(), media.kept() + 1, false))
@@ -66,6 +70,8 @@ pub(super) fn open(
     match examine(request)? {
         Found::New(header, start) => {
             let families = open(new_families(request, &header, start)?)?;
+            // The devices hold what they will replace: nothing else can take its place unseen.
+            guard::check(request)?;
             Ok((families, header, 1))
         }
         Found::Kept(media) => {

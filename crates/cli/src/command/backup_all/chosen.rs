@@ -8,7 +8,8 @@ use std::path::Path;
 use windlass_base::message::table;
 use windlass_base::pattern::matches;
 use windlass_catalog::{DatabaseRecord, DatabaseState};
-use windlass_instance::Session;
+use windlass_instance::message_of::unreadable_file;
+use windlass_instance::{Failure, Session};
 use windlass_source::{FIRST_BYTES, begins_database};
 
 use super::super::{Outcome, failed, misused};
@@ -67,7 +68,22 @@ pub(super) struct Found {
 pub(super) struct Target {
     /// The name of a registered database, or a file.
     pub(super) database: String,
+    pub(super) is_registered: bool,
     pub(super) to: String,
+}
+
+impl Target {
+    /// The session's name for it. A name of which the database is gone by now means no file.
+    pub(super) fn name_in(&self, session: &mut Session) -> Result<String, Failure> {
+        match (
+            self.is_registered,
+            session.instance().database(&self.database)?,
+        ) {
+            (true, Some(record)) => Ok(record.name),
+            (true, None) => Err(table::database_does_not_exist(&self.database).into()),
+            (false, _) => Ok(session.instance_mut().pass(Path::new(&self.database))?),
+        }
+    }
 }
 
 /// The databases of the folder that is named, or of the instance, as far as the patterns leave them.
@@ -93,10 +109,13 @@ fn in_folder(folder: &Path, console: &mut Console, many: &ManyArguments) -> Resu
     let all = files_in(folder).map_err(|reason| misused(&reason))?;
     let names: Vec<&Database> = all.iter().map(|(database, _)| database).collect();
     found.tell_idle(&names, many, console);
-    for (database, doubt) in all {
-        match why_not_meant(&database, many).or(doubt) {
-            None => found.databases.push(database),
-            Some(why) => found.leave_out(&database, &why, console),
+    for (database, seen) in all {
+        match (why_not_meant(&database, many), seen) {
+            (Some(why), _) | (None, Seen::Doubtful(why)) => {
+                found.leave_out(&database, &why, console);
+            }
+            (None, Seen::Unknown(error)) => found.refuse(&database, &error, console),
+            (None, Seen::Database | Seen::Other) => found.databases.push(database),
         }
     }
     Ok(found)
@@ -110,6 +129,14 @@ impl Found {
             console.message(table::pattern_names_none(pattern));
             self.refused += 1;
         }
+    }
+
+    /// What may be a database that is not to be missed.
+    fn refuse(&mut self, database: &Database, error: &std::io::Error, console: &mut Console) {
+        let path = Path::new(database.file.as_deref().unwrap_or(&database.name));
+        let advice = "It is not known whether it is a database. If it is none: --except.";
+        console.message(unreadable_file(path, error).with_advice(Some(advice)));
+        self.refused += 1;
     }
 
     fn leave_out(&mut self, database: &Database, why: &str, console: &mut Console) {
@@ -149,23 +176,22 @@ fn registered(
 }
 
 /// The databases in a folder, in the order of their names: what begins as a SQLite database does or is called like one.
-/// With each that may be one and is not backed up, why.
-fn files_in(folder: &Path) -> Result<Vec<(Database, Option<String>)>, String> {
+/// With each, what was seen of it.
+fn files_in(folder: &Path) -> Result<Vec<(Database, Seen)>, String> {
     let told = |error: std::io::Error| format!("{}: {error}", folder.display());
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(told)? {
         let path = entry.map_err(told)?.path();
-        let doubt = match seen(&path) {
-            Seen::Database => None,
-            Seen::Doubtful(why) => Some(why),
-            Seen::Other => continue,
-        };
+        let seen = seen(&path);
+        if matches!(seen, Seen::Other) {
+            continue;
+        }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let database = Database {
             name: name.into_owned(),
             file: Some(path.to_string_lossy().into_owned()),
         };
-        found.push((database, doubt));
+        found.push((database, seen));
     }
     found.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
     Ok(found)
@@ -176,6 +202,8 @@ enum Seen {
     Database,
     /// Somebody may take it for a database; why it is not backed up.
     Doubtful(String),
+    /// It cannot be read, or leads nowhere: it may be a database that is not to be missed.
+    Unknown(std::io::Error),
     Other,
 }
 
@@ -193,11 +221,13 @@ fn seen(path: &Path) -> Seen {
         (Ok(found), false) if found.is_file() => match begins_as_database(path) {
             Ok(true) => Seen::Database,
             Ok(false) => Seen::Other,
-            Err(error) => Seen::Doubtful(format!(
-                "it cannot be read, so it is not known whether it is a database: {error}"
-            )),
+            Err(error) => Seen::Unknown(error),
         },
-        (_, false) => Seen::Other,
+        (Ok(_), false) => Seen::Other,
+        (Err(error), false) => match std::fs::symlink_metadata(path) {
+            Err(gone) if gone.kind() == ErrorKind::NotFound => Seen::Other,
+            _ => Seen::Unknown(error),
+        },
     }
 }
 
@@ -238,7 +268,8 @@ pub(super) fn targets(
             Some(1) => stem,
             _ => &database.name,
         };
-        let name = name.replace(['/', '\\', ':', '\0'], "_");
+        // A tag in brackets would become another name later.
+        let name = name.replace(['/', '\\', ':', '<', '>', '\0'], "_");
         let path = Path::new(to).join(format!("{name}.bak"));
         path.to_string_lossy().into_owned()
     };
@@ -249,6 +280,7 @@ pub(super) fn targets(
             true => to.to_owned(),
             false => medium(&database),
         };
+        let is_registered = database.file.is_none();
         let database = database.file.unwrap_or(database.name);
         let earlier = seen.insert(to.to_lowercase(), database.clone());
         if let Some(earlier) = earlier.filter(|_| !is_url) {
@@ -257,7 +289,11 @@ pub(super) fn targets(
                  up alone"
             ));
         }
-        targets.push(Target { database, to });
+        targets.push(Target {
+            database,
+            is_registered,
+            to,
+        });
     }
     Ok(targets)
 }

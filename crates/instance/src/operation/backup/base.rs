@@ -19,8 +19,7 @@ use windlass_catalog::{BackedUp, Base, DatabaseRecord, PastBackup, Provenance};
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::{
-    BackupKind, DifferentialBase, DigestFile, MediaRequest, MediaSet, Overwrite, SetEntry, digests,
-    extract_digests,
+    BackupKind, DifferentialBase, DigestFile, MediaSet, digests, extract_digests,
 };
 
 use super::BackupOptions;
@@ -107,17 +106,6 @@ pub(super) fn find(
 pub(super) fn rehearse(
     session: &mut Session,
     wanted: &Wanted<'_>,
-    media: &MediaRequest,
-    sink: &mut dyn Sink,
-) -> Result<Guid, Failure> {
-    let base = base_of_rehearsal(session, wanted, sink)?;
-    refuse_overwriting(media, base, &wanted.record.name)?;
-    Ok(base)
-}
-
-fn base_of_rehearsal(
-    session: &mut Session,
-    wanted: &Wanted<'_>,
     sink: &mut dyn Sink,
 ) -> Result<Guid, Failure> {
     let named = wanted.options.base.as_slice();
@@ -192,32 +180,6 @@ fn gone(
         Some(Presence::Gone(reason) | Presence::Damaged { reason, .. }) => Ok(Some(reason)),
         _ => Ok(None),
     }
-}
-
-/// Refuses media that the backup would overwrite with its own base on them: it could never be restored.
-///
-/// # Errors
-/// Which of them holds it.
-pub(super) fn refuse_overwriting(
-    media: &MediaRequest,
-    base: Guid,
-    database: &str,
-) -> Result<(), Failure> {
-    if media.overwrite == Overwrite::Append {
-        return Ok(());
-    }
-    let copies = std::iter::once(&media.devices).chain(&media.mirrors);
-    for device in copies.flatten().filter(|device| !device.discards()) {
-        // What cannot be read as a medium does not hold the base.
-        let Ok(held) = MediaSet::open_any(std::slice::from_ref(device)) else {
-            continue;
-        };
-        let is_base = |set: &SetEntry| set.configuration.set_guid == base;
-        if held.sets().iter().any(is_base) {
-            return Err(table::base_on_target(database, &device.name).into());
-        }
-    }
-    Ok(())
 }
 
 /// Whether all of these are files that are not empty.

@@ -81,6 +81,7 @@ pub(super) fn choose(
         media_name: options.media_name.clone(),
         media_description: options.media_description.clone(),
         block_bytes: settled.block_bytes,
+        guards: Vec::new(),
     })
 }
 

@@ -3,7 +3,7 @@
 mod base;
 mod damaged;
 mod emptied;
-mod foreign;
+mod guard;
 mod log;
 mod made;
 mod media;
@@ -269,7 +269,6 @@ impl BackupOperation<'_> {
             options: self.options,
         };
         let found = base::find(self.session, &wanted, sink)?;
-        base::refuse_overwriting(media, found.set_guid, &self.record.name)?;
         let encryption = encryption(self.session, self.options)?;
         let base = found.set_guid;
         protection::check(self.session, &wanted, base, encryption.as_ref(), sink)?;
@@ -412,8 +411,9 @@ impl BackupOperation<'_> {
         let is_base = matches!(kind, BackupKind::Full) && !settled.is_copy_only;
         let folder = self.session.instance.bases_folder();
         let digests_to = folder.filter(|_| is_base && !media.is_discarded());
+        let guards = self.guards(&media, &kind)?;
         Ok(BackupRequest {
-            media,
+            media: MediaRequest { guards, ..media },
             kind,
             copy_only: settled.is_copy_only,
             compression: settled.compression,

@@ -37,6 +37,8 @@ pub struct BackupOptions {
     pub store: StoreOptions,
     /// What happens to existing sets on the media.
     pub overwrite: Overwrite,
+    /// Whether sets of other databases are not overwritten.
+    pub keeps_others: bool,
     /// Whether expiry dates and media names are ignored when sets are overwritten.
     pub skips_checks: bool,
     /// Written to new media, compared on existing media.
@@ -186,6 +188,7 @@ impl Default for BackupOptions {
             max_rate: None,
             max_write_rate: None,
             is_even: false,
+            keeps_others: false,
             io_method: IoMethodChoice::default(),
             lock_timeout: None,
             is_frozen: false,

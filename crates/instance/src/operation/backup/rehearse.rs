@@ -28,6 +28,7 @@ impl BackupOperation<'_> {
         sink: &mut dyn Sink,
     ) -> Result<BackupOutcome, Failure> {
         let files = database_files(self.session, &self.record)?;
+        let mut base_guard = None;
         if self.options.is_differential {
             let wanted = base::Wanted {
                 record: &self.record,
@@ -35,9 +36,10 @@ impl BackupOperation<'_> {
                 target: &media.devices,
                 options: self.options,
             };
-            let base = base::rehearse(self.session, &wanted, &media, sink)?;
+            let base = base::rehearse(self.session, &wanted, sink)?;
             let encryption = super::encryption(self.session, self.options)?;
             protection::check(self.session, &wanted, base, encryption.as_ref(), sink)?;
+            base_guard = Some(super::guard::of_base(base, &self.record.name));
         }
         let is_sqlite = self.record.log_path.is_none() && !self.is_of_sql_server();
         if is_sqlite && has_no_bytes(&self.record.path) {
@@ -53,10 +55,11 @@ impl BackupOperation<'_> {
             bytes: files.iter().map(|(_, bytes)| bytes).sum(),
             ranges: files.len() as u64,
         };
-        let request = BackupRequest {
+        let mut request = BackupRequest {
             encryption: super::encryption(self.session, self.options)?,
             ..self.request(media, BackupKind::Full)?
         };
+        request.media.guards.extend(base_guard);
         let rehearsed = rehearse(&request, source)?;
         let (write_bytes, time) = self.estimates(&files, source.bytes, &rehearsed.plan);
         let rehearsal = Rehearsal {

@@ -46,16 +46,7 @@ fn rehearsed(place: &Place, target: &str, named: &[&str]) -> Result<(), String> 
         target: &place.devices(&[target]),
         options: &options,
     };
-    let media = MediaRequest {
-        devices: place.devices(&[target]),
-        mirrors: Vec::new(),
-        overwrite: Overwrite::Append,
-        skip_checks: false,
-        media_name: None,
-        media_description: None,
-        block_bytes: None,
-    };
-    let result = rehearse(&mut session(), &wanted, &media, &mut Collected::default());
+    let result = rehearse(&mut session(), &wanted, &mut Collected::default());
     result
         .map(drop)
         .map_err(|failure| failure.messages[0].text.clone())
