@@ -178,7 +178,7 @@ pub fn databases<'a>(backups: impl IntoIterator<Item = &'a Provenance>) -> Vec<V
 pub fn distinct_names(databases: &[&Provenance]) -> Vec<String> {
     let mut names: Vec<String> = databases.iter().map(|of| of.name.clone()).collect();
     let further: [fn(&Provenance) -> String; 3] = [
-        |of| format!("{} ('{}' on {})", of.name, of.path, of.machine),
+        |of| placed_name(&of.name, &of.path, &of.machine),
         |of| {
             let family = of.family_guid;
             format!(
@@ -209,6 +209,11 @@ pub fn distinct_names(databases: &[&Provenance]) -> Vec<String> {
         }
     }
     names
+}
+
+/// The name of a database with its place.
+pub fn placed_name(name: &str, path: &str, machine: &str) -> String {
+    format!("{name} ('{path}' on {machine})")
 }
 
 /// Whether a name from [`distinct_names`] is of a database with this name.

@@ -22,6 +22,9 @@ pub struct FailureRecord {
     pub message: String,
     /// Whether the database was not registered, but named by its path.
     pub is_by_path: bool,
+    /// Where its first file was, as its backups say it; `None` in what older versions have recorded. Databases of one
+    /// name are told apart by it.
+    pub path: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,30 +99,36 @@ impl Catalog {
         transaction
             .execute(
                 "INSERT INTO own_failure \
-                 (database_name, operation, failed, error_number, message, is_by_path, after_set_id) \
-                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ifnull(max(backup_set_id), 0) FROM own_backupset",
+                 (database_name, operation, failed, error_number, message, is_by_path, path, after_set_id) \
+                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ifnull(max(backup_set_id), 0) FROM own_backupset",
                 params![
                     failure.database,
                     failure.operation,
                     Stored(failure.failed),
                     failure.error_number,
                     failure.message,
-                    failure.is_by_path
+                    failure.is_by_path,
+                    failure.path
                 ],
             )
             .doing(doing)?;
         transaction
             .execute(
-                "DELETE FROM own_failure WHERE database_name = ?1 AND failure_id NOT IN (\
-                 SELECT failure_id FROM own_failure WHERE database_name = ?1 \
-                 ORDER BY failure_id DESC LIMIT ?2)",
-                params![failure.database, FAILURES_MAX],
+                "DELETE FROM own_failure WHERE database_name = ?1 AND path IS ?2 AND failure_id NOT IN (\
+                 SELECT failure_id FROM own_failure WHERE database_name = ?1 AND path IS ?2 \
+                 ORDER BY failure_id DESC LIMIT ?3)",
+                params![failure.database, failure.path, FAILURES_MAX],
             )
             .doing(doing)?;
         transaction.commit().doing(doing)
     }
 
-    /// The failures of each database that has any, ordered by name.
+    /// The failures of each database that has any, in the order of their last ones. A database is what is at one path;
+    /// where that is not known, what has one name.
+    ///
+    /// A backup proves that a database no longer fails if it is of the same file, or if both are of a registered
+    /// database of this name, which may have moved. The name alone is not enough: several files can share one, and the
+    /// success of one would hide that another has no backup.
     ///
     /// # Errors
     /// [`Error::Sqlite`], [`Error::Stored`].
@@ -128,12 +137,17 @@ impl Catalog {
         let mut statement = self
             .connection()
             .prepare_cached(
-                "SELECT *, max(failure_id), count(*) AS failures, NOT EXISTS (\
+                "SELECT *, max(failure_id) AS last_id, count(*) AS failures, NOT EXISTS (\
                    SELECT 1 FROM own_backupset AS later \
-                   WHERE later.database_name = own_failure.database_name COLLATE NOCASE \
-                   AND later.is_discarded = 0 AND later.backup_set_id > own_failure.after_set_id \
-                   AND later.backup_finish_date >= own_failure.failed) AS is_latest \
-                 FROM own_failure GROUP BY database_name ORDER BY database_name",
+                   WHERE later.is_discarded = 0 AND later.backup_set_id > own_failure.after_set_id \
+                   AND later.backup_finish_date >= own_failure.failed \
+                   AND (later.database_name = own_failure.database_name COLLATE NOCASE \
+                     AND (own_failure.path IS NULL OR NOT (own_failure.is_by_path OR later.is_by_path)) \
+                     OR EXISTS (SELECT 1 FROM own_backupfile AS file \
+                       WHERE file.backup_set_id = later.backup_set_id \
+                       AND file.physical_name = own_failure.path))) AS is_latest \
+                 FROM own_failure GROUP BY path, CASE WHEN path IS NULL THEN lower(database_name) END \
+                 ORDER BY last_id",
             )
             .doing(doing)?;
         let mut rows = statement.query([]).doing(doing)?;
@@ -152,6 +166,7 @@ impl Catalog {
                     error_number: row.get("error_number").doing(doing)?,
                     message: row.get("message").doing(doing)?,
                     is_by_path: row.get("is_by_path").doing(doing)?,
+                    path: row.get("path").doing(doing)?,
                 },
                 is_latest: row.get("is_latest").doing(doing)?,
             });
@@ -287,6 +302,16 @@ mod tests {
             error_number,
             message: "no".to_owned(),
             is_by_path: false,
+            path: None,
+        }
+    }
+
+    /// Of a database that is not registered.
+    fn failure_at(path: &str, failed: &str) -> FailureRecord {
+        FailureRecord {
+            is_by_path: true,
+            path: Some(path.to_owned()),
+            ..failure("app", failed, 3201)
         }
     }
 
@@ -305,6 +330,30 @@ mod tests {
         assert!(!catalog.failures().unwrap()[0].is_latest);
         catalog.forget_history(Forgotten::Database("app")).unwrap();
         assert!(catalog.failures().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_success_of_another_file_of_the_name_hides_no_failure() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        // The backup is of '/d/app.db', and finished at ten.
+        let here = failure_at("/d/app.db", "2026-11-20 08:00:00");
+        let there = failure_at("/other/app.db", "2026-11-20 08:30:00");
+        // A registered database has moved.
+        let moved = FailureRecord {
+            is_by_path: false,
+            ..failure_at("/old/app.db", "2026-11-20 09:00:00")
+        };
+        for failure in [&here, &there, &here, &moved] {
+            catalog.record_failure(failure).unwrap();
+        }
+        let is_failing = |catalog: &Catalog| -> Vec<(u64, bool)> {
+            let known = catalog.failures().unwrap().into_iter();
+            known.map(|one| (one.count, one.is_latest)).collect()
+        };
+        assert_eq!(is_failing(&catalog), [(1, true), (2, true), (1, true)]);
+        catalog.record_backup(&sample(), None).unwrap();
+        assert_eq!(is_failing(&catalog), [(1, true), (2, false), (1, false)]);
+        assert_eq!(catalog.failures().unwrap()[0].last, there);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! upper-case text; dates as `YYYY-MM-DD hh:mm:ss`, local time.
 
 /// The version of the layout, stored in SQLite's `user_version`; 0 is a new catalog.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// The first layout, and what each later version adds to it, by the version that has it.
 pub(crate) const LAYOUTS: &[(u32, &str)] = &[
@@ -22,6 +22,7 @@ pub(crate) const LAYOUTS: &[(u32, &str)] = &[
             include_str!("credential.sql")
         ),
     ),
+    (4, include_str!("failure.sql")),
 ];
 
 #[cfg(test)]
@@ -34,7 +35,7 @@ mod tests {
     use super::*;
 
     /// Of the layouts up to [`VERSION`].
-    const CHECKSUM: u64 = 0x6804_596C_7C3B_C208;
+    const CHECKSUM: u64 = 0x88E6_89AE_060F_4DD7;
 
     fn all() -> String {
         LAYOUTS.iter().map(|(_, text)| *text).collect()

@@ -5,7 +5,7 @@
 //! database is marked as damaged, and retention keeps all its backups, until a check as deep finds nothing or a
 //! restore replaces it. Damage of backups is the topic of [`crate::verified`].
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use windlass_base::message::table;
 use windlass_base::word::Depth;
@@ -62,21 +62,42 @@ pub fn summary(known: &KnownDamage) -> String {
 /// Where a database is, as its backups say it.
 pub(crate) fn place(record: &DatabaseRecord) -> String {
     // A backup follows links to a SQLite file.
-    let followed = match record.log_path {
+    let path = match record.log_path {
         None => followed(&record.path),
-        Some(_) => None,
+        Some(_) => record.path.clone(),
     };
-    let path = followed.as_deref().unwrap_or(&record.path);
     path.to_string_lossy().into_owned()
 }
 
-/// The file behind links, also of one that is gone.
-fn followed(path: &Path) -> Option<PathBuf> {
-    let beside = || {
-        let folder = windlass_io::directory::parent(path).canonicalize().ok()?;
-        Some(folder.join(path.file_name()?))
-    };
-    path.canonicalize().ok().or_else(beside)
+/// The file behind links, also of one that is gone, alone or with its folders: a database on a share stays the same
+/// while the share is not mounted.
+fn followed(path: &Path) -> PathBuf {
+    let followed = path.canonicalize();
+    followed.unwrap_or_else(|_| led_to(path, LINKS_MAX))
+}
+
+/// Maximum number of chained links, as in Linux.
+const LINKS_MAX: u32 = 40;
+
+/// The absolute path behind the links that are there.
+fn led_to(path: &Path, links_left: u32) -> PathBuf {
+    let mut walked = PathBuf::new();
+    let mut rest = path.components();
+    while let Some(part) = rest.next() {
+        if part == Component::ParentDir {
+            walked.pop();
+            continue;
+        }
+        let place = walked.join(part);
+        if links_left > 0
+            && let Ok(link) = place.read_link()
+        {
+            let onward = walked.join(link).join(rest.as_path());
+            return led_to(&onward, links_left - 1);
+        }
+        walked = place;
+    }
+    walked
 }
 
 impl Session {
@@ -218,5 +239,45 @@ fn tell(noted: Result<(), Error>, sink: &mut dyn Sink) {
     if let Err(error) = noted {
         tracing::warn!("what is known of the database's damage was not recorded: {error}");
         sink.message(table::history_not_written());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_database_behind_links_has_one_place_while_its_share_is_not_mounted() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let share = folder.join("share");
+        std::fs::create_dir_all(share.join("db")).unwrap();
+        std::fs::write(share.join("db/app.db"), "").unwrap();
+        symlink("share/db", folder.join("data")).unwrap();
+        symlink("../data/app.db", share.join("link.db")).unwrap();
+        let named = [
+            folder.join("data/app.db"),
+            folder.join("share/link.db"),
+            folder.join("share/../share/db/app.db"),
+        ];
+        for is_mounted in [true, false] {
+            if !is_mounted {
+                std::fs::remove_dir_all(share.join("db")).unwrap();
+            }
+            for path in &named {
+                assert_eq!(
+                    followed(path),
+                    share.join("db/app.db"),
+                    "{}",
+                    path.display()
+                );
+            }
+        }
+        // A circle ends.
+        let round = folder.join("round");
+        symlink("round", &round).unwrap();
+        assert_eq!(followed(&round), round);
     }
 }

@@ -16,6 +16,7 @@ use windlass_pipeline::MediaRequest;
 
 use super::media::OpenedSet;
 use super::media_rows::{self, algorithm_name, device_type};
+use crate::damage::place;
 use crate::names::absolute;
 use crate::{Failure, Session, presence, verified};
 
@@ -77,6 +78,7 @@ pub(super) fn record_failure(
         error_number: error.number,
         message: error.text.clone(),
         is_by_path: is_by_path(&known),
+        path: Some(place(&known)),
     };
     // Must not hide the error itself.
     if let Err(error) = session.instance.catalog_mut().record_failure(&record) {
@@ -87,9 +89,14 @@ pub(super) fn record_failure(
 /// Whether a file that was named is not there and never was: its name is a mistyped one, of which nobody is to be
 /// warned from then on.
 fn is_unheard_of(session: &Session, named: &DatabaseRecord) -> bool {
-    let past = session.instance.catalog().past_backups(Some(&named.name));
     let is_missing = named.path.try_exists().is_ok_and(|is_there| !is_there);
-    is_missing && past.is_ok_and(|past| past.is_empty())
+    if !is_missing {
+        return false;
+    }
+    let past = session.instance.catalog().past_backups(None);
+    // Another file of the name says nothing of this one.
+    let path = place(named);
+    past.is_ok_and(|past| past.iter().all(|backup| backup.of.path != path))
 }
 
 /// Records that a set was read back, and the result, if it is a verdict on the set: a missing key or a cancelled
