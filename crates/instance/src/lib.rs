@@ -9,6 +9,7 @@
 //! | [`retention`] | which backups expire: policies that respect chains |
 //! | [`standing`], [`presence`], [`verified`] | what can be restored now; whether its media still exist; what was found in them |
 //! | [`damage`] | which databases are known to be damaged |
+//! | [`watched`] | which databases count, and whose the failures are |
 //! | [`login`], `confinement` | who a session is and what it may do; where a remote one may name files |
 //! | [`overview`] | all of it against a recovery point objective: tables, charts, metrics |
 //! | [`Session`] | the current database, variables, settings, what is open |
@@ -80,6 +81,7 @@ mod tag;
 pub mod tsql;
 mod value;
 pub mod verified;
+pub mod watched;
 
 pub use accelerator::qat_deflate_software;
 pub use data_type::{CONVERSION_LENGTH, DataType, IntegerType};

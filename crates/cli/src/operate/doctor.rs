@@ -6,13 +6,14 @@ use std::path::Path;
 use clap::Args;
 use rusqlite::{Connection, OpenFlags};
 use windlass_base::Moment;
-use windlass_catalog::{Catalog, DatabaseRecord, DatabaseState, FILE_NAME};
+use windlass_catalog::{Catalog, DatabaseRecord, DatabaseState, FILE_NAME, KnownDamage};
 use windlass_device::DeviceFolder;
 use windlass_instance::damage;
 use windlass_instance::overview::{AHEAD, seconds};
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{Restorable, Standing, in_zone_of_now, standings, tell_apart};
+use windlass_instance::watched::{self, Watched, watched};
 use windlass_instance::{SERVICE_KEY_FILE, Session};
 use windlass_source::{Content, sqlite};
 
@@ -290,46 +291,55 @@ fn databases(
     let (databases, mut past) = (catalog.databases()?, catalog.past_backups(None)?);
     tell_apart(&mut past, &databases, machine);
     in_zone_of_now(&mut past);
-    let failures = catalog.failures()?;
+    let failures = watched::failures(catalog, &past, &databases, machine)?;
     let standings = standings(&past, Some(looker), Now::here());
-    for record in &databases {
-        let is_it = |name: &str| name.eq_ignore_ascii_case(&record.name);
-        let standing = standings.iter().find(|one| is_it(one.database));
-        match (record.state, standing) {
-            (DatabaseState::Restoring | DatabaseState::Standby, None) => findings.add(
-                State::Ok,
-                format!("database {}", record.name),
-                "is being restored: it waits for further backups, or for recovery",
-            ),
-            _ => database(&record.name, open(record), standing, findings),
-        }
-        if let Some(known) = looker.damages().of(record) {
-            let what = format!("database {}", record.name);
-            findings.add(State::Error, what, damage::summary(known));
-        }
-        for failures in failures.iter().filter(|one| is_it(&one.last.database)) {
-            if failures.is_latest {
-                let last = &failures.last;
-                let what = format!("last run of {}", record.name);
-                let detail = format!("failed on {}: {}", last.failed, last.message);
-                findings.add(State::Error, what, detail);
-            }
-        }
-    }
-    let by_path: Vec<&Standing<'_>> = standings.iter().filter(|one| one.is_by_path()).collect();
-    for standing in &by_path {
-        // It may have been backed up as it is.
-        let found = look(Path::new(standing.path()));
-        database(standing.database, found, Some(standing), findings);
-        if let Some(known) = &standing.ill {
-            let what = format!("database {}", standing.database);
-            findings.add(State::Error, what, damage::summary(known));
-        }
-    }
-    if databases.is_empty() && by_path.is_empty() {
+    let all = watched(&databases, &standings, &failures);
+    let mut kept = all.iter().filter(|one| one.is_kept).peekable();
+    if kept.peek().is_none() {
         findings.add(State::Warning, "databases", "none is registered");
     }
+    for one in kept {
+        let ill = match (one.record, one.standing) {
+            (Some(record), _) => looker.damages().of(record),
+            (None, standing) => standing.and_then(|standing| standing.ill.as_ref()),
+        };
+        watched_one(one, ill, findings);
+    }
     Ok(())
+}
+
+/// Checks a database, however it is known.
+fn watched_one(one: &Watched<'_, '_>, ill: Option<&KnownDamage>, findings: &mut Findings) {
+    let (name, last) = (one.name, one.failures.map(|failures| &failures.last));
+    // What is not registered may have been backed up as it is.
+    let found = || match (one.record, one.standing, last) {
+        (Some(record), ..) => open(record),
+        (None, Some(standing), _) => look(Path::new(standing.path())),
+        (None, None, last) => {
+            let path = last.and_then(|last| last.path.as_deref());
+            path.map_or(Ok(()), |path| look(Path::new(path)))
+        }
+    };
+    let state = one.record.map(|record| record.state);
+    match (state, one.standing) {
+        (Some(DatabaseState::Restoring | DatabaseState::Standby), None) => findings.add(
+            State::Ok,
+            format!("database {name}"),
+            "is being restored: it waits for further backups, or for recovery",
+        ),
+        (_, standing) => database(name, found(), standing, findings),
+    }
+    if let Some(known) = ill {
+        let what = format!("database {name}");
+        findings.add(State::Error, what, damage::summary(known));
+    }
+    if let Some(last) = last
+        && one.failures.is_some_and(|failures| failures.is_latest)
+    {
+        let what = format!("last run of {name}");
+        let detail = format!("failed on {}: {}", last.failed, last.message);
+        findings.add(State::Error, what, detail);
+    }
 }
 
 /// Whether a registered database exists and is one.

@@ -1,10 +1,12 @@
 //! `windlass history`: the backup history of the instance, and the periods without backups.
 
 use windlass_base::Moment;
+use windlass_catalog::provenance::is_named;
 use windlass_instance::overview::{Subjects, history, seconds};
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{in_zone_of_now, standings, tell_apart};
+use windlass_instance::watched::{failures, kept_names};
 use windlass_instance::{Column, ColumnType, ResultSet, Value};
 
 use super::HistoryArguments;
@@ -47,35 +49,35 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
     };
     let catalog = session.instance().catalog();
     let machine = &session.instance().identity().machine;
-    let known = catalog.databases().and_then(|known| {
-        let past = catalog.past_backups(arguments.database.as_deref())?;
-        Ok((known, past, Looker::of(catalog)?))
+    let database = arguments.database.as_deref();
+    let known = catalog.databases().and_then(|registered| {
+        let mut past = catalog.past_backups(database)?;
+        if arguments.rpo.is_some() {
+            tell_apart(&mut past, &registered, machine);
+        }
+        let failures = failures(catalog, &past, &registered, machine)?;
+        Ok((registered, past, failures, Looker::of(catalog)?))
     });
-    let (known, mut past, mut looker) = match known {
+    let (registered, mut past, failures, mut looker) = match known {
         Ok(known) => known,
         Err(error) => return crate::command::failed(&error, &mut console),
     };
-    if let Some(database) = &arguments.database
+    let is_asked = |name: &str| database.is_none_or(|database| is_named(name, database));
+    let names = registered.iter().map(|record| &record.name);
+    let mut names = names.chain(failures.iter().map(|one| &one.last.database));
+    if let Some(database) = database
         && past.is_empty()
-        && !known
-            .iter()
-            .any(|record| record.name.eq_ignore_ascii_case(database))
+        && !names.any(|name| is_asked(name))
     {
         return misused(&format!("the instance knows no database '{database}'"));
     }
     let now = Moment::now().0;
     let outcome = if let Some(rpo) = arguments.rpo {
-        let is_asked = |name: &&str| {
-            let database = arguments.database.as_deref();
-            database.is_none_or(|database| name.eq_ignore_ascii_case(database))
-        };
-        let records = known;
-        let known: Vec<&str> = records.iter().map(|record| record.name.as_str()).collect();
-        let known: Vec<&str> = known.into_iter().filter(is_asked).collect();
-        tell_apart(&mut past, &records, machine);
         in_zone_of_now(&mut past);
         let standings = standings(&past, Some(&mut looker), Now::here());
-        let subjects = Subjects::new(standings, &known, rpo, None, now);
+        let mut kept = kept_names(&registered, &standings, &failures);
+        kept.retain(|name| is_asked(name));
+        let subjects = Subjects::new(standings, &kept, rpo, None, now);
         gaps(&subjects).send(&mut console);
         super::met(&subjects)
     } else {

@@ -24,6 +24,7 @@ mod engine;
 mod existing_files;
 mod expiring;
 mod expiring_needed;
+mod failing;
 mod file_safety;
 mod forged;
 mod found_damaged;

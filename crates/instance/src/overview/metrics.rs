@@ -18,6 +18,7 @@ use crate::presence::Looker;
 use crate::retention::Now;
 use crate::standing::{Restorable, Standing, standings, tell_apart};
 use crate::verified::Verifications;
+use crate::watched;
 
 /// What a metric measures, and its values.
 #[derive(Debug, PartialEq)]
@@ -131,9 +132,11 @@ pub fn metrics(catalog: &Catalog, machine: &str) -> Result<Metrics, windlass_cat
     backups(&past, now, &mut found);
     let mut looker = Looker::of(catalog)?;
     let standings = standings(&past, Some(&mut looker), now);
-    databases(&standings, &registered, &mut found);
+    let failed = watched::failures(catalog, &past, &registered, machine)?;
+    let kept = watched::kept_names(&registered, &standings, &failed);
+    databases(&standings, &kept, &mut found);
     damages(&standings, &registered, looker.damages(), &mut found);
-    failures(&catalog.failures()?, &registered, &mut found);
+    failures(&failed, &registered, &mut found);
     super::log_metrics::followers(catalog, &registered, &mut found);
     verifications(&past, looker.verifications(), &mut found);
     let queued = catalog.queued_copies()?;
@@ -212,13 +215,12 @@ fn backups(past: &[PastBackup], now: Now, found: &mut Metrics) {
 }
 
 /// The restorability of each database, including those never backed up.
-fn databases(standings: &[Standing<'_>], registered: &[DatabaseRecord], found: &mut Metrics) {
+fn databases(standings: &[Standing<'_>], kept: &[&str], found: &mut Metrics) {
     let mut all: BTreeMap<&str, Option<&Standing<'_>>> = standings
         .iter()
         .map(|one| (one.database, Some(one)))
         .collect();
-    for record in registered {
-        let name = record.name.as_str();
+    for &name in kept {
         if !all.keys().any(|known| known.eq_ignore_ascii_case(name)) {
             all.insert(name, None);
         }

@@ -24,7 +24,7 @@ pub struct Subjects<'a> {
 #[derive(Debug)]
 pub struct Subject<'a> {
     pub name: &'a str,
-    /// Whether it is registered with the instance or backed up by its path, not only in the history.
+    /// Whether it is registered with the instance or named by its path, not only in the history.
     pub is_kept: bool,
     /// Its evaluated backups; `None` if there were none.
     pub exposure: Option<Exposure<'a>>,
@@ -79,30 +79,28 @@ impl Verdict {
 }
 
 impl<'a> Subjects<'a> {
+    /// All databases with backups, and those of `kept` without: [`crate::watched::kept_names`] tells these.
     pub fn new(
         standings: Vec<Standing<'a>>,
-        known: &[&'a str],
+        kept: &[&'a str],
         rpo_minutes: i64,
         days: Option<u32>,
         now: Moment,
     ) -> Self {
         let first = standings.iter().flat_map(|standing| &standing.backups);
         let first = first.filter_map(|(backup, _)| backup.started).min();
-        let by_path = standings.iter().filter(|standing| standing.is_by_path());
-        let by_path: Vec<&str> = by_path.map(|standing| standing.database).collect();
         let judged = judge(standings, rpo_minutes.saturating_mul(60), now);
         let mut all: Vec<Subject<'a>> = judged
             .into_iter()
             .map(|exposure| Subject {
                 name: exposure.database,
-                is_kept: known
+                is_kept: kept
                     .iter()
-                    .chain(&by_path)
                     .any(|name| name.eq_ignore_ascii_case(exposure.database)),
                 exposure: Some(exposure),
             })
             .collect();
-        for name in known {
+        for name in kept {
             if !all
                 .iter()
                 .any(|subject| subject.name.eq_ignore_ascii_case(name))

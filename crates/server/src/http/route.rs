@@ -16,6 +16,7 @@ use windlass_instance::overview::{Subjects, history, jobs, metrics, tables};
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{in_zone_of_now, standings, tell_apart};
+use windlass_instance::watched::{failures, kept_names};
 
 use super::door::{keeper, refuse};
 use super::live::{self, Live};
@@ -87,12 +88,14 @@ pub(super) fn with_subjects<T>(
     let catalog = instance.catalog();
     let records = catalog.databases()?;
     let mut past = catalog.past_backups(None)?;
-    tell_apart(&mut past, &records, &instance.identity().machine);
+    let machine = &instance.identity().machine;
+    tell_apart(&mut past, &records, machine);
+    let failures = failures(catalog, &past, &records, machine)?;
     in_zone_of_now(&mut past);
     let mut looker = Looker::of(catalog)?;
-    let names: Vec<&str> = records.iter().map(|record| record.name.as_str()).collect();
     let standings = standings(&past, Some(&mut looker), Now::here());
-    let subjects = Subjects::new(standings, &names, rpo_minutes, days, Moment::now().0);
+    let kept = kept_names(&records, &standings, &failures);
+    let subjects = Subjects::new(standings, &kept, rpo_minutes, days, Moment::now().0);
     Ok(make(&subjects, &mut looker))
 }
 

@@ -17,6 +17,7 @@ use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
 use windlass_instance::verified::Verifications;
+use windlass_instance::watched::{self, Watched, watched};
 
 use super::verdict::{Reason, State, Subject, Verdict, duration};
 use super::{Limits, followed, is_asked, rest, texts};
@@ -53,12 +54,9 @@ fn read(
     let catalog = session.instance().catalog();
     let mut past = catalog.past_backups(None)?;
     let registered = catalog.databases()?;
-    tell_apart(
-        &mut past,
-        &registered,
-        &session.instance().identity().machine,
-    );
-    let failures = catalog.failures()?;
+    let machine = &session.instance().identity().machine;
+    tell_apart(&mut past, &registered, machine);
+    let failures = watched::failures(catalog, &past, &registered, machine)?;
     let copies = catalog.queued_copies()?;
     let mut looker = Looker::asking(session.instance())?;
     let now = Now {
@@ -66,33 +64,23 @@ fn read(
         utc: limits.now_utc,
     };
     let standings = standings(&past, Some(&mut looker), now);
-    let names = names(&registered, &standings, &failures, asked);
-    let mut subjects: Vec<Subject> = names
+    let all = checked(&registered, &standings, &failures, asked);
+    let mut subjects: Vec<Subject> = all
         .iter()
-        .map(|name| {
-            let is_it = |other: &str| other.eq_ignore_ascii_case(name);
-            let standing = standings.iter().find(|one| is_it(one.database));
-            let failures = failures
-                .iter()
-                .find(|one| is_named(name, &one.last.database));
-            let is_other =
-                |one: &&Standing<'_>| !is_it(one.database) && is_named(one.database, name);
-            let others = standings.iter().filter(is_other);
-            let others: Vec<&str> = others.map(|one| one.database).collect();
-            match standing {
-                Some(standing) => {
-                    database(name, standing, failures, looker.verifications(), limits)
-                }
-                None => {
-                    let record = registered.iter().find(|record| is_it(&record.name));
-                    let mut subject = never(name, record, &others, failures);
-                    let known = record.and_then(|record| looker.damages().of(record));
-                    subject.reasons.extend(known.map(ill));
-                    subject
-                }
+        .map(|one| match one.standing {
+            Some(standing) => {
+                let verifications = looker.verifications();
+                database(one.name, standing, one.failures, verifications, limits)
+            }
+            None => {
+                let mut subject = never(one, &standings);
+                let known = one.record.and_then(|record| looker.damages().of(record));
+                subject.reasons.extend(known.map(ill));
+                subject
             }
         })
         .collect();
+    let names: Vec<&str> = all.iter().map(|one| one.name).collect();
     followers(folder, &registered, &mut subjects);
     let unknown = |name: &str| {
         let text = format!("the instance knows no database '{name}'");
@@ -127,40 +115,33 @@ fn followers(folder: &Path, registered: &[DatabaseRecord], subjects: &mut [Subje
 }
 
 /// The databases to check.
-fn names<'a>(
+fn checked<'a, 's>(
     registered: &'a [DatabaseRecord],
-    standings: &[Standing<'a>],
+    standings: &'s [Standing<'a>],
     failures: &'a [Failures],
     asked: &[String],
-) -> Vec<&'a str> {
-    let mut names: Vec<&str> = registered.iter().map(|one| one.name.as_str()).collect();
-    // Plain commands register no databases. A dropped one is checked if requested, or if there are no others.
-    let standing = standings.iter().map(|one| (one.database, one.is_by_path()));
-    let failed = failures
-        .iter()
-        .map(|one| (one.last.database.as_str(), one.last.is_by_path));
-    for (name, is_by_path) in standing.chain(failed) {
-        let mut known = registered.iter().map(|record| record.name.as_str());
-        let is_known = known.any(|known| is_named(name, known))
-            || names.iter().any(|known| is_named(known, name));
-        let is_named = !asked.is_empty() && is_asked(asked, name);
-        if !is_known && (is_by_path || registered.is_empty() || is_named) {
-            names.push(name);
-        }
-    }
-    names.retain(|name| is_asked(asked, name));
-    names.sort_unstable();
-    names
+) -> Vec<Watched<'a, 's>> {
+    let mut all = watched(registered, standings, failures);
+    // Plain commands register no databases. A dropped one is checked if requested, or if there are no others. A copy of a
+    // registered one counts as long as its last run failed.
+    let is_copy = |one: &Watched<'_, '_>| {
+        let mut records = registered.iter();
+        one.record.is_none() && records.any(|record| is_named(one.name, &record.name))
+    };
+    let is_due = |one: &Watched<'_, '_>| {
+        let is_failing = one.failures.is_some_and(|failures| failures.is_latest);
+        let is_wanted = one.is_kept || registered.is_empty() || !asked.is_empty();
+        is_wanted && (is_failing || !is_copy(one))
+    };
+    all.retain(|one| is_asked(asked, one.name) && is_due(one));
+    all.sort_unstable_by_key(|one| one.name);
+    all
 }
 
 /// A database without a backup, and others that have or had its name.
-fn never(
-    name: &str,
-    record: Option<&DatabaseRecord>,
-    others: &[&str],
-    failures: Option<&Failures>,
-) -> Subject {
+fn never(one: &Watched<'_, '_>, standings: &[Standing<'_>]) -> Subject {
     use DatabaseState::{Restoring, Standby};
+    let (name, record, failures) = (one.name, one.record, one.failures);
     let mut subject = Subject::new(Some(name));
     if record.is_some_and(|record| matches!(record.state, Restoring | Standby)) {
         // It waits for further restores: there is nothing to back up.
@@ -171,7 +152,9 @@ fn never(
         failed(&mut subject, failures);
         return subject;
     }
-    let text = match others {
+    let others = standings.iter().map(|other| other.database);
+    let others: Vec<&str> = others.filter(|other| is_named(other, name)).collect();
+    let text = match others.as_slice() {
         [] => "has never been backed up".to_owned(),
         others => format!(
             "has never been backed up where it is now; other databases of this name: {} (if the name of this \

@@ -9,10 +9,12 @@ mod page;
 use std::path::Path;
 
 use windlass_base::Moment;
+use windlass_catalog::provenance::is_named;
 use windlass_instance::overview::{Subjects, tables};
 use windlass_instance::presence::Looker;
 use windlass_instance::retention::Now;
 use windlass_instance::standing::{in_zone_of_now, standings, tell_apart};
+use windlass_instance::watched::{failures, kept_names};
 use windlass_io::output;
 use windlass_report::Table;
 
@@ -32,32 +34,29 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
     };
     let catalog = session.instance().catalog();
     let database = arguments.database.as_deref();
-    let known = match catalog.databases() {
+    let machine = &session.instance().identity().machine;
+    let known = catalog.databases().and_then(|registered| {
+        let mut past = catalog.past_backups(database)?;
+        tell_apart(&mut past, &registered, machine);
+        let failures = failures(catalog, &past, &registered, machine)?;
+        Ok((registered, past, failures, Looker::of(catalog)?))
+    });
+    let (registered, mut past, failures, mut looker) = match known {
         Ok(known) => known,
         Err(error) => return failed(&error, &mut console),
     };
-    let past = catalog.past_backups(database);
-    let past = past.and_then(|past| Ok((past, Looker::of(catalog)?)));
-    let (mut past, mut looker) = match past {
-        Ok(past) => past,
-        Err(error) => return failed(&error, &mut console),
-    };
-    tell_apart(&mut past, &known, &session.instance().identity().machine);
     in_zone_of_now(&mut past);
-    let known: Vec<&str> = known
-        .iter()
-        .map(|record| record.name.as_str())
-        .filter(|name| database.is_none_or(|database| name.eq_ignore_ascii_case(database)))
-        .collect();
+    let now = Moment::now().0;
+    let standings = standings(&past, Some(&mut looker), Now::here());
+    let mut kept = kept_names(&registered, &standings, &failures);
+    kept.retain(|name| database.is_none_or(|database| is_named(name, database)));
     if let Some(database) = database
-        && known.is_empty()
+        && kept.is_empty()
         && past.is_empty()
     {
         return misused(&format!("the instance knows no database '{database}'"));
     }
-    let now = Moment::now().0;
-    let standings = standings(&past, Some(&mut looker), Now::here());
-    let subjects = Subjects::new(standings, &known, arguments.rpo, arguments.days, now);
+    let subjects = Subjects::new(standings, &kept, arguments.rpo, arguments.days, now);
     let (databases, gaps) = (tables::databases(&subjects), tables::gaps(&subjects));
     if common.json {
         result_json(&tables::json(&subjects, &[&databases, &gaps]).to_string());
