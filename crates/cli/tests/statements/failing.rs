@@ -140,3 +140,29 @@ fn every_command_counts_a_database_that_is_named_by_its_path() {
         well(&place, command);
     }
 }
+
+#[test]
+fn a_medium_of_another_database_is_a_failure_in_the_history() {
+    let place = folders(&["one", "two", "bak"]);
+    for folder in ["one", "two"] {
+        make_database(&place.path(&format!("{folder}/shop.db")), 10);
+    }
+    let night = |folder: &str, how: &str| {
+        let backup = ["backup", "--all", folder, "--to", "bak", "--init", how];
+        on(&place, &backup)
+    };
+    assert_eq!(night("one", "--checksum").code, Some(0));
+    // A rehearsal is no failed backup.
+    assert_eq!(night("two", "--dry-run").code, Some(1));
+    well(&place, &["check"]);
+    let run = night("two", "--checksum");
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("Msg 50305"), "{}", run.err);
+    let check = on(&place, &["check"]);
+    assert_eq!(check.code, Some(2), "{}", check.out);
+    let told = format!("shop ('{}' on ", place.text("two/shop.db"));
+    for told in [told.as_str(), "has never been backed up", "message 50305"] {
+        assert!(check.out.contains(told), "{told}: {}", check.out);
+    }
+    assert_eq!(failing(&place).len(), 1);
+}
