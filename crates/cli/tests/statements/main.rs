@@ -74,6 +74,7 @@ mod odd_files;
 mod older_copies;
 mod operating;
 mod options;
+mod overwritten_media;
 mod owners;
 mod page_restore;
 mod partial;

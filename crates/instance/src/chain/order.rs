@@ -209,7 +209,7 @@ pub fn is_newer(one: &ChainSet, other: &ChainSet) -> bool {
     if one.is_empty != other.is_empty {
         return other.is_empty;
     }
-    // Media are only appended to, so position beats the clock.
+    // Media are only appended to, or overwritten as a whole, so position beats the clock.
     if let (Some((media_set, position)), Some((other_media_set, other_position))) =
         (one.place, other.place)
         && !(one.is_log_of_file() || other.is_log_of_file())

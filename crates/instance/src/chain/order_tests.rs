@@ -1,10 +1,12 @@
 //! The order of states where clocks were wrong, and of the histories that share a recovery fork.
 
+use windlass_catalog::PastBackup;
 use windlass_media::SetType::{self, Differential, Full};
 
 use super::order::is_rival;
 use super::tests::{guid, log, lsn, set};
 use super::{ChainSet, Chains, LogEnd, Times, is_newer, rivals, settle_dates};
+use crate::presence::tests::Place;
 
 /// The same set with other dates.
 fn dated(set: ChainSet, time: i64) -> ChainSet {
@@ -59,6 +61,38 @@ fn of_two_forks_in_one_second_the_state_that_ended_later_is_newer() {
     // Not if the files were put back: then nobody knows which history is meant to go on.
     (left.ended_ms, here.ended_ms) = (Some(15_200), Some(15_201));
     assert!(is_newer(&here, &left) && is_rival(&left, &here));
+}
+
+#[test]
+fn what_was_overwritten_is_older_than_what_is_on_its_medium_now() {
+    let past = PastBackup {
+        media_set_guid: Some(guid(100)),
+        ..Place::new().back_up(&["1"], true)
+    };
+    let at = |position, is_overwritten| {
+        let past = PastBackup {
+            position,
+            is_overwritten,
+            ..past.clone()
+        };
+        ChainSet::of_past(&past).unwrap().place
+    };
+    let placed = |number: u8, place| ChainSet {
+        place,
+        ..set(Full, number, number.into(), None)
+    };
+    let [first, last] = [placed(1, at(1, true)), placed(4, at(4, true))];
+    let [now, appended] = [placed(5, at(1, false)), placed(6, at(2, false))];
+    // Of two that are gone, their dates tell it.
+    for sets in [&first, &last, &now, &appended].windows(2) {
+        assert!(is_newer(sets[1], sets[0]) && !is_newer(sets[0], sets[1]));
+    }
+    // A clock that was set back does not matter, nor that the log was, with the database.
+    let now = ChainSet {
+        last_lsn: lsn(2),
+        ..dated(now, 3)
+    };
+    assert!(is_newer(&now, &last) && !is_newer(&last, &now) && !is_rival(&last, &now));
 }
 
 #[test]

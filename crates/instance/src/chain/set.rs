@@ -86,7 +86,8 @@ pub struct ChainSet {
     pub recorded: Option<i64>,
     /// The end of an earlier backup whose date is later than its own, in seconds since 1970, UTC: a clock was wrong.
     pub contradicted_until: Option<i64>,
-    /// The media set that contains it, and its position there.
+    /// The media set that contains it, and its position there, from 1: the later one is newer. 0 if it was overwritten: then it is
+    /// older than all that is there now, wherever it was.
     pub place: Option<(Guid, u32)>,
     /// Whether its database was empty: its state is older than any that holds something.
     pub is_empty: bool,
@@ -206,9 +207,13 @@ impl ChainSet {
             ended_ms: None,
             recorded: Some(past.id),
             contradicted_until: None,
+            // INIT keeps the media set, and its positions begin again.
             place: past
                 .media_set_guid
-                .map(|media_set| (media_set, past.position)),
+                .map(|media_set| match past.is_overwritten {
+                    true => (media_set, 0),
+                    false => (media_set, past.position),
+                }),
             is_empty: kind != SetType::Log && past.database_bytes == Some(0),
             obstacle,
         })
