@@ -46,6 +46,7 @@ mod failure;
 pub mod fleet;
 pub mod followers;
 mod fuzz;
+mod generation;
 mod headers;
 mod identity;
 mod import_export;

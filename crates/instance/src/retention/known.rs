@@ -14,7 +14,7 @@ use crate::chain::{ChainSet, Obstacle};
 pub fn add_known(scan: &mut Scan, past: &[PastBackup]) {
     for other in std::mem::take(&mut scan.others) {
         match known_medium(&other.device, past) {
-            Some((guid, family)) => unreadable(&mut scan.media, other, (guid, family), past),
+            Some(known) => unreadable(&mut scan.media, other, known, past),
             None => scan.others.push(other),
         }
     }
@@ -25,8 +25,15 @@ pub fn add_known(scan: &mut Scan, past: &[PastBackup]) {
     }
 }
 
-/// The media set and the family that a file belongs to according to the history: those of the last backup.
-fn known_medium(device: &DeviceAddress, past: &[PastBackup]) -> Option<(Guid, u16)> {
+/// The media set and the family that a file belongs to according to the history, and the last set on it.
+struct Known {
+    media_set_guid: Guid,
+    family: u16,
+    set_guid: Option<Guid>,
+}
+
+/// What the history says of a file, by the last backup on it.
+fn known_medium(device: &DeviceAddress, past: &[PastBackup]) -> Option<Known> {
     let name = name_in_history(device)?;
     let of = |backup: &PastBackup| {
         let medium = backup
@@ -34,11 +41,16 @@ fn known_medium(device: &DeviceAddress, past: &[PastBackup]) -> Option<(Guid, u1
             .iter()
             .find(|medium| Path::new(&medium.device) == name)?;
         let family = u16::try_from(medium.family).ok()?;
-        Some((backup.id, backup.media_set_guid?, family))
+        let known = Known {
+            media_set_guid: backup.media_set_guid?,
+            family,
+            set_guid: backup.set_guid,
+        };
+        Some((backup.id, known))
     };
     let current = past.iter().filter(|backup| !backup.is_overwritten);
-    let (_, guid, family) = current.filter_map(of).max_by_key(|(id, ..)| *id)?;
-    Some((guid, family))
+    let (_, known) = current.filter_map(of).max_by_key(|(id, _)| *id)?;
+    Some(known)
 }
 
 /// The name of a device in the history, if it exists.
@@ -50,12 +62,12 @@ fn name_in_history(device: &DeviceAddress) -> Option<PathBuf> {
 }
 
 /// Adds a file whose content only the history knows.
-fn unreadable(
-    media: &mut Vec<FoundMedia>,
-    other: FoundOther,
-    (media_set_guid, family): (Guid, u16),
-    past: &[PastBackup],
-) {
+fn unreadable(media: &mut Vec<FoundMedia>, other: FoundOther, known: Known, past: &[PastBackup]) {
+    let Known {
+        media_set_guid,
+        family,
+        set_guid,
+    } = known;
     let file = FoundFile {
         trouble: None,
         bytes: other.device.length().unwrap_or(0),
@@ -65,8 +77,8 @@ fn unreadable(
         may_hide: true,
         sets: Vec::new(),
     };
-    let is_it = |media: &&mut FoundMedia| media.media_set_guid == media_set_guid;
-    if let Some(known) = media.iter_mut().find(is_it) {
+    if let Some(index) = its_medium(media, media_set_guid, set_guid) {
+        let known = &mut media[index];
         known.files.push(file);
         if known.torn().is_some() {
             let had_none = known.trouble.is_none();
@@ -94,6 +106,21 @@ fn unreadable(
         is_outside: false,
         unseen: None,
     });
+}
+
+/// The medium of a media set to which a file belongs, of which only the history knows the last set. There are several if
+/// copies from before an overwrite are there too.
+fn its_medium(media: &[FoundMedia], media_set: Guid, set: Option<Guid>) -> Option<usize> {
+    let own = (0..media.len()).filter(|index| media[*index].media_set_guid == media_set);
+    let own: Vec<usize> = own.collect();
+    let holds = |index: &usize| {
+        let mut sets = media[*index].sets.iter();
+        sets.any(|found| Some(found.chain.set_guid) == set)
+    };
+    if let [only] = own[..] {
+        return Some(only);
+    }
+    own.into_iter().find(holds)
 }
 
 /// Adds the sets that media of the history do not show.

@@ -9,6 +9,7 @@ use windlass_device::{DeviceAddress, DeviceFolder};
 use super::not_media::{EXTENSIONS, NotMedia, extension, has_usual_extension};
 use super::{FoundFile, FoundMedia, FoundSet};
 use crate::chain::{ChainSet, settle_dates};
+use crate::generation;
 use crate::headers::{HeaderCache, Headers};
 use crate::names::is_own_side_file;
 use crate::provenance;
@@ -127,8 +128,9 @@ pub(crate) fn scan_only(
             None => add(&mut media, found),
         }
     }
-    media.values_mut().for_each(FoundMedia::settle);
-    let own = media.values().flat_map(|media| &media.files);
+    let mut media: Vec<FoundMedia> = media.into_values().flat_map(generations).collect();
+    media.iter_mut().for_each(FoundMedia::settle);
+    let own = media.iter().flat_map(|media| &media.files);
     let own = own.filter_map(|file| extension(&file.device));
     let usual = EXTENSIONS.map(str::to_owned).into_iter();
     let extensions: BTreeSet<String> = own.chain(usual).collect();
@@ -142,13 +144,34 @@ pub(crate) fn scan_only(
             reason: not_media.reason,
         });
     let others = others.collect();
-    let mut media: Vec<FoundMedia> = media.into_values().collect();
     media.sort_by(|one, other| first_name(one).cmp(first_name(other)));
     Ok(Scan { media, others })
 }
 
 fn first_name(media: &FoundMedia) -> &str {
     media.files.first().map_or("", |file| &file.device.name)
+}
+
+/// The generations of a medium: an older one is no copy of it.
+fn generations(mut found: FoundMedia) -> Vec<FoundMedia> {
+    let files = std::mem::take(&mut found.files);
+    let shown = |file: &FoundFile| {
+        let sets = file.sets.iter().map(|set| set.chain.set_guid);
+        (file.family, sets.collect())
+    };
+    let split = generation::split(found.media_set_guid, found.family_count, files, shown);
+    let each = split.into_iter().map(|mut generation| {
+        let sets = generation.files.iter_mut().flat_map(|file| &mut file.sets);
+        for chain in sets.map(|set| &mut set.chain) {
+            let position = chain.place.map(|(_, position)| position);
+            chain.place = generation.order.zip(position);
+        }
+        FoundMedia {
+            files: generation.files,
+            ..found.clone()
+        }
+    });
+    each.collect()
 }
 
 pub(super) fn add(media: &mut BTreeMap<Guid, FoundMedia>, found: FoundMedia) {

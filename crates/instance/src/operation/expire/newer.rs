@@ -3,6 +3,8 @@
 //! Reading back takes as long as the backups are large. A differential that ends meanwhile may be based on what was
 //! about to go.
 
+use windlass_device::DeviceAddress;
+
 use super::state;
 use crate::retention::{FoundMedia, Scan};
 
@@ -13,10 +15,7 @@ pub(super) fn add(scan: &mut Scan, states: &mut Vec<String>, later: Scan) -> Opt
     let known = scan.media.len();
     let mut appended = Vec::new();
     for medium in later.media {
-        let is_same = |one: &FoundMedia| {
-            one.media_set_guid == medium.media_set_guid && one.is_outside == medium.is_outside
-        };
-        match scan.media.iter().position(is_same) {
+        match place_of(&scan.media, &medium) {
             None => {
                 states.push(state(&medium));
                 scan.media.push(medium);
@@ -33,6 +32,23 @@ pub(super) fn add(scan: &mut Scan, states: &mut Vec<String>, later: Scan) -> Opt
         }
     }
     (scan.media.len() > known || !appended.is_empty()).then_some(appended)
+}
+
+/// Which of some media this one was: of several of one media set, the one that begins with the same set, as INIT keeps the
+/// identity of a media set; or that had one of its files.
+fn place_of(media: &[FoundMedia], now: &FoundMedia) -> Option<usize> {
+    let is_near = |then: &FoundMedia| {
+        then.media_set_guid == now.media_set_guid && then.is_outside == now.is_outside
+    };
+    let first = |one: &FoundMedia| one.sets.first().map(|set| set.chain.set_guid);
+    let has_file = |then: &FoundMedia| {
+        let has = |device: &DeviceAddress| now.files.iter().any(|file| file.device == *device);
+        then.files.iter().any(|file| has(&file.device))
+    };
+    let is_same = |then: &FoundMedia| is_near(then) && first(then) == first(now);
+    let was_it = |then: &FoundMedia| is_near(then) && has_file(then);
+    let same = media.iter().position(is_same);
+    same.or_else(|| media.iter().position(was_it))
 }
 
 /// Whether a medium was appended to.

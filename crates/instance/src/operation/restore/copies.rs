@@ -11,6 +11,7 @@ use windlass_device::DeviceAddress;
 use windlass_pipeline::{Error as PipelineError, MediaSet, PartlyFinished, SetEntry};
 
 use crate::Failure;
+use crate::generation::{self, Generation};
 use crate::headers::{HeaderCache, Headers, Trouble};
 
 /// What the headers of a medium say.
@@ -126,14 +127,14 @@ impl Named {
     }
 }
 
-/// The devices of each media set.
+/// The devices of each media set; those of an older generation of it by themselves.
 ///
 /// # Errors
 /// If one of them cannot be read.
 pub(super) fn grouped(
     devices: &[DeviceAddress],
     headers: &mut HeaderCache,
-) -> Result<Vec<(Guid, Vec<Named>)>, Failure> {
+) -> Result<Vec<(Guid, Generation<Named>)>, Failure> {
     let mut groups: Vec<(Guid, Vec<Named>)> = Vec::new();
     for device in devices {
         let named = Named::open(device, headers)?;
@@ -143,7 +144,16 @@ pub(super) fn grouped(
             None => groups.push((guid, vec![named])),
         }
     }
-    Ok(groups)
+    let split = groups.into_iter().flat_map(|(guid, group)| {
+        let count = group.first().map_or(0, |named| named.headers.family_count);
+        let shown = |named: &Named| {
+            let sets = named.sets().map(|(set, _)| set);
+            (named.headers.family, sets.collect())
+        };
+        let generations = generation::split(guid, count, group, shown);
+        generations.into_iter().map(move |own| (guid, own))
+    });
+    Ok(split.collect())
 }
 
 /// The devices of one media set that are needed, and the others, as messages.

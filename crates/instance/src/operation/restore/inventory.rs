@@ -13,6 +13,7 @@ use windlass_pipeline::Error as PipelineError;
 use super::copies;
 use crate::Failure;
 use crate::chain::{ChainSet, Obstacle, settle_dates};
+use crate::generation::Generation;
 use crate::headers::{HeaderCache, Trouble};
 
 /// What is wrong with a set without an end that was finished.
@@ -63,8 +64,8 @@ impl Inventory {
         let mut first = None;
         let groups = copies::grouped(devices, headers)?;
         let names = names(&groups);
-        for (media_set, group) in groups {
-            let (group, copies) = copies::newest(group);
+        for (media_set, generation) in groups {
+            let (group, copies) = copies::newest(generation.files);
             inventory.notes.extend(copies);
             let opened = copies::Opened::of(&group);
             let torn = opened.as_ref().err().and_then(torn);
@@ -77,7 +78,7 @@ impl Inventory {
                 (opened, _) => opened?,
             };
             let devices = group.into_iter().map(copies::Named::into_device).collect();
-            inventory.add(media_set, opened, devices, torn);
+            inventory.add(generation.order, opened, devices, torn);
         }
         if let Some(error) = first
             && inventory.torn.len() == inventory.devices.len()
@@ -90,7 +91,7 @@ impl Inventory {
 
     fn add(
         &mut self,
-        media_set: Guid,
+        order: Option<Guid>,
         opened: copies::Opened,
         devices: Vec<DeviceAddress>,
         torn: Option<String>,
@@ -104,9 +105,9 @@ impl Inventory {
             let set = entry.configuration;
             let chain = ChainSet::of(&set, entry.is_complete);
             // The files of a torn medium can be from before and after an overwrite: then its positions give no order.
-            let mut chain = match torn {
-                None => chain.on(media_set, set.position),
-                Some(_) => chain,
+            let mut chain = match (order, &torn) {
+                (Some(order), None) => chain.on(order, set.position),
+                _ => chain,
             };
             if let Some(Trouble { device, text, .. }) = &damage
                 && !entry.is_complete
@@ -167,9 +168,9 @@ impl Inventory {
 }
 
 /// The names of the devices of each media set.
-fn names(groups: &[(Guid, Vec<copies::Named>)]) -> Vec<(Guid, String)> {
-    let all = groups.iter().flat_map(|(media_set, group)| {
-        let names = group.iter().map(copies::Named::name);
+fn names(groups: &[(Guid, Generation<copies::Named>)]) -> Vec<(Guid, String)> {
+    let all = groups.iter().flat_map(|(media_set, generation)| {
+        let names = generation.files.iter().map(copies::Named::name);
         names.map(move |name| (*media_set, format!("'{name}'")))
     });
     all.collect()
