@@ -397,6 +397,14 @@ impl MediaSet {
         })
     }
 
+    /// Whether a restore of a set can begin; its content is not read.
+    ///
+    /// # Errors
+    /// What the restore would say.
+    pub fn check_complete(&self, position: u16) -> Result<(), Error> {
+        self.complete(position).map(drop)
+    }
+
     /// Why a set is incomplete on a family: damage found there, or a failure of the device, explains more than its absence.
     fn incomplete(&self, family: &Family, position: u16) -> Error {
         let device = family.device.to_string();

@@ -128,6 +128,40 @@ fn what_is_appended_to_a_medium_with_damage_between_its_sets_can_be_restored() {
 }
 
 #[test]
+fn what_a_restore_refuses_for_the_start_of_a_set_is_not_called_restorable() {
+    let place = Place::new();
+    let damage = |name: &str| {
+        let mut bytes = fs::read(place.path(name)).expect("the medium");
+        bytes[8192..12_288].fill(0xff);
+        fs::write(place.path(name), bytes).expect("the medium");
+    };
+    let restore = || place.run(&["restore", "temp", "--of", "app", "--to", "back.db"]);
+    place.succeed(&["backup", "app.db", "--to", "temp/1.bak"]);
+    damage("temp/1.bak");
+    let check = place.run(&["check", "--media", "temp"]);
+    assert_eq!(check.code, Some(2), "{}", check.out);
+    for said in ["no backup that can be restored", "at offset 8192"] {
+        assert!(check.out.contains(said), "{}", check.out);
+    }
+    assert_eq!(restore().code, Some(1));
+    // What is newer needs none of it.
+    place.succeed(&["backup", "app.db", "--to", "temp/2.bak"]);
+    place.succeed(&["check", "--media", "temp"]);
+    assert_eq!(restore().code, Some(0));
+    // An older state is not what was asked for.
+    place.succeed(&["backup", "app.db", "--to", "temp/3.bak"]);
+    damage("temp/3.bak");
+    let check = place.run(&["check", "--media", "temp"]);
+    assert_eq!(check.code, Some(1), "{}", check.out);
+    assert!(
+        check.out.contains("1 newer backup not restorable"),
+        "{}",
+        check.out
+    );
+    assert!(check.out.contains("temp/3.bak'"), "{}", check.out);
+}
+
+#[test]
 fn a_copy_that_is_cut_off_is_named_and_the_intact_one_counts() {
     for (cut, lost) in [
         ("b/f.bak", 20),

@@ -11,6 +11,7 @@
 //! | [`decide`] | for each medium: keep or delete, and why; with those of which nobody knows whether they are whole |
 //! | [`decide_holding`] | the same, where media stay for a reason that no rule knows |
 //! | [`kept_for_presumed`] | what stays only because of these |
+//! | [`refusals`] | which sets a restore would refuse before it reads their content |
 //! | [`delete`] | deletes the files of a medium, after reading their headers once more |
 //!
 //! Invariants:
@@ -30,6 +31,7 @@ mod not_media;
 mod outside;
 mod policy;
 mod presumed;
+mod refused;
 mod remove;
 mod sake;
 mod scan;
@@ -43,6 +45,7 @@ pub use known::add_known;
 pub use outside::{add_dependents, lacks_known};
 pub use policy::{Now, Policy, PolicyError};
 pub use presumed::{decide, decide_holding};
+pub use refused::refusals;
 pub use remove::delete;
 pub use sake::{Sake, kept_for_presumed};
 pub(crate) use scan::chain_sets;

@@ -1,10 +1,12 @@
 //! Checks the backups in folders, whatever their origin.
 
+use std::collections::BTreeSet;
+
 use windlass_base::Message;
 use windlass_base::size::counted;
 use windlass_catalog::Provenance;
 use windlass_device::DeviceFolder;
-use windlass_instance::chain::{Chains, is_newer, rivals};
+use windlass_instance::chain::{ChainSet, Chains, Obstacle, is_newer, rivals};
 use windlass_instance::operation::Reach;
 use windlass_instance::overview::AHEAD;
 use windlass_instance::provenance::named_databases;
@@ -35,8 +37,7 @@ pub(super) fn check(
 }
 
 fn verdict(scan: &Scan, asked: &[String], limits: Limits) -> Verdict {
-    let (places, sets) = retention::settled_sets(&scan.media);
-    let chains = Chains::of(&sets);
+    let (places, mut sets) = retention::settled_sets(&scan.media);
     let of: Vec<Provenance> = places
         .iter()
         .map(|(medium, place)| scan.media[*medium].sets[*place].of.clone())
@@ -44,23 +45,21 @@ fn verdict(scan: &Scan, asked: &[String], limits: Limits) -> Verdict {
     let mut databases = named_databases(&of);
     databases.retain(|(name, _)| is_asked(asked, name));
     databases.sort_by_key(|(name, _)| name.to_lowercase());
+    let groups: Vec<&[usize]> = databases.iter().map(|(_, own)| own.as_slice()).collect();
+    refuse(&mut sets, &groups, (&places, &scan.media), limits);
+    let chains = Chains::of(&sets);
     let mut names = Vec::new();
     let mut subjects = Vec::new();
     for (name, group) in &databases {
         names.push(name.as_str());
         let mut subject = Subject::new(Some(name));
-        let is_future = |index: &usize| {
-            let times = sets[*index].times;
-            times.is_some_and(|times| times.is_future(limits.now_utc))
-        };
-        let ahead = group.iter().find(|index| is_future(index));
+        let ahead = group.iter().find(|index| is_future(&sets[**index], limits));
         if let Some(future) = ahead {
             let text = format!("{} is {AHEAD}", backup_in(&scan.media[places[*future].0]));
             let reason = Reason::new(State::Warning, "dated-in-future", text);
             subject.reasons.push(reason);
         }
-        let dated = group.iter().copied().filter(|index| !is_future(index));
-        let dated: Vec<usize> = dated.collect();
+        let dated = dated(group, &sets, limits);
         let newest = chains.newest_among(dated.iter().copied());
         let rival = newest.and_then(|newest| Some((rivals(&sets, newest, &dated).next()?, newest)));
         subject.reasons.extend(rival.map(|(rival, newest)| {
@@ -101,6 +100,50 @@ fn verdict(scan: &Scan, asked: &[String], limits: Limits) -> Verdict {
     rest.counts.push(("other_files", scan.others.len() as u64));
     subjects.push(rest);
     Verdict { subjects }
+}
+
+/// Whether a set is dated in the future: it proves nothing.
+fn is_future(set: &ChainSet, limits: Limits) -> bool {
+    let times = set.times;
+    times.is_some_and(|times| times.is_future(limits.now_utc))
+}
+
+/// The sets of a database that are not dated in the future.
+fn dated(group: &[usize], sets: &[ChainSet], limits: Limits) -> Vec<usize> {
+    let dated = group.iter().copied();
+    dated
+        .filter(|index| !is_future(&sets[*index], limits))
+        .collect()
+}
+
+/// Finds out what the newest state of each database needs and a restore would refuse, as the start of a set that is damaged. Then
+/// another state is the newest.
+fn refuse(
+    sets: &mut [ChainSet],
+    groups: &[&[usize]],
+    (places, media): (&[Place], &[FoundMedia]),
+    limits: Limits,
+) {
+    let mut opened = BTreeSet::new();
+    loop {
+        let known = &*sets;
+        let chains = Chains::of(known);
+        let needed = groups.iter().flat_map(|group| {
+            let newest = chains.newest_among(dated(group, known, limits).into_iter());
+            let path = newest.and_then(|newest| chains.path(newest).ok());
+            path.unwrap_or_default()
+        });
+        let needed: BTreeSet<usize> = needed.filter(|index| opened.insert(*index)).collect();
+        if needed.is_empty() {
+            return;
+        }
+        let own: Vec<Place> = needed.iter().map(|index| places[*index]).collect();
+        for (index, why) in needed.into_iter().zip(retention::refusals(media, &own)) {
+            if let Some(why) = why {
+                sets[index].obstacle = Some(Obstacle::Media(why));
+            }
+        }
+    }
 }
 
 /// The folders, by drives and with the keys of their stores: an instance is needed for no others.
