@@ -4,7 +4,7 @@
 //! restore needs is opened as the restore would do it.
 
 use windlass_base::at_once::at_once;
-use windlass_device::DeviceAddress;
+use windlass_device::{DeviceAddress, Operation};
 use windlass_pipeline::{Error, MediaSet};
 
 use super::{FoundMedia, Place};
@@ -23,8 +23,8 @@ fn refusal(media: &FoundMedia, place: usize) -> Option<String> {
     let mut refusal = None;
     for copy in media.copies(place) {
         match opened(&copy, position) {
-            // Or it was overwritten since.
-            Ok(()) | Err(Error::SetNotFound { .. }) => return None,
+            Ok(()) => return None,
+            Err(error) if is_of_now(&error) => return None,
             Err(error) => refusal = refusal.or(Some(error.to_string())),
         }
     }
@@ -33,4 +33,13 @@ fn refusal(media: &FoundMedia, place: usize) -> Option<String> {
 
 fn opened(devices: &[DeviceAddress], position: u16) -> Result<(), Error> {
     MediaSet::open(devices)?.check_complete(position)
+}
+
+/// Whether an error says nothing of the set: since its headers were read, a backup has overwritten it, or writes to its medium.
+fn is_of_now(error: &Error) -> bool {
+    match error {
+        Error::SetNotFound { .. } => true,
+        Error::Device(error) => error.operation == Operation::Open,
+        _ => false,
+    }
 }
