@@ -503,6 +503,9 @@ fn what_the_store_refuses_is_said_in_its_words_and_with_what_to_do() {
     let bucket = url.replace("/backups/", "/nothing/");
     let made = backup(&place, &server, &[&bucket], &[]);
     assert!(made.err.contains("NoSuchBucket"), "{}", made.err);
+    let strange = run(&place, &server, &["verify", &bucket]);
+    assert!(strange.err.contains("NoSuchBucket"), "{}", strange.err);
+    assert!(!strange.err.contains("no object"), "{}", strange.err);
     let absent = run(&place, &server, &["verify", url]);
     assert!(
         absent.err.contains("There is no object at this URL"),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::objects::{place, run, well};
-use crate::s3_server::Server;
+use crate::s3_server::{Action, Fault, Server};
 use crate::support::{Place, Run, rows};
 
 const INSTANCE: [&str; 2] = ["--instance", "instance"];
@@ -134,6 +134,68 @@ fn the_base_of_a_differential_is_looked_for_in_its_store() {
     let command = server.endpoint_for(&mut command);
     let checked = Run::of(&command.output().expect("it runs"));
     refused(&checked, "cannot be examined: there is no key for this URL");
+}
+
+#[test]
+fn a_base_stays_unless_its_differential_in_a_store_is_known_to_be_gone() {
+    let (place, server) = place();
+    let full = ["backup", "app.db", "--to", "temp/f1.bak"];
+    well(&place, &server, &[&full[..], &INSTANCE].concat());
+    add_row(&place);
+    let differential = [&INSTANCE[..], &["--differential"]].concat();
+    back_up(&place, &server, "else/d1.bak", &differential);
+    add_row(&place);
+    well(
+        &place,
+        &server,
+        &["backup", "app.db", "--to", "temp/f2.bak"],
+    );
+    let expire = |further: &[&str]| {
+        let expire = ["expire", "temp", "--last", "1"];
+        well(&place, &server, &[&expire[..], &INSTANCE, further].concat())
+    };
+    let is_kept = |run: &Run, says: &str| {
+        assert!(
+            run.err.contains("nobody can tell that it is gone"),
+            "{}",
+            run.err
+        );
+        assert!(run.err.contains(says), "{says}: {}", run.err);
+        assert!(place.path("temp/f1.bak").exists(), "{}", run.out);
+    };
+    for (action, says) in [
+        (Action::Refuse(404, "NoSuchBucket"), "NoSuchBucket"),
+        (
+            Action::Page(404, "<html><body>Not here</body></html>"),
+            "404 Not Found",
+        ),
+    ] {
+        server.fail(Fault {
+            method: "GET",
+            target: "else/d1.bak",
+            after: 0,
+            times: usize::MAX,
+            action,
+        });
+        is_kept(&expire(&["--delete"]), says);
+        let checked = run(&place, &server, &[&["check"][..], &INSTANCE].concat());
+        refused(&checked, "cannot be examined");
+        assert!(!checked.out.contains("is gone"), "{}", checked.out);
+        server.forgive();
+    }
+    // A store that was set up anew has none of the objects, and says so.
+    server.remove("else/d1.bak");
+    is_kept(&expire(&["--delete"]), "as if it were another bucket");
+    let other = server.url("other/o.bak");
+    let other = ["backup", "other.db", "--to", &other];
+    well(&place, &server, &[&other[..], &INSTANCE].concat());
+    let shown = expire(&[]);
+    let mut lines = shown.out.lines();
+    let goes = lines.any(|line| line.contains("f1.bak") && line.contains(" goes "));
+    assert!(goes, "{}", shown.out);
+    server.remove("other/o.bak");
+    expire(&["--delete", "--gone", &server.url("else/")]);
+    assert!(!place.path("temp/f1.bak").exists());
 }
 
 #[test]

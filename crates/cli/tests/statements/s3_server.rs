@@ -33,6 +33,8 @@ const LOCK_NAMES: [&str; 3] = [
 pub(crate) enum Action {
     /// Answered with this status and code, without having been done.
     Refuse(u16, &'static str),
+    /// Answered with this status and text, by something between the program and the store.
+    Page(u16, &'static str),
     /// Done, but the connection is closed without an answer.
     LoseAnswer,
     /// The connection is closed in the middle of the request's body.
@@ -366,6 +368,7 @@ impl Server {
                 return Some(false);
             }
             Some(Action::Refuse(status, code)) => Answer::error(status, code),
+            Some(Action::Page(status, text)) => Answer::new(status, text),
             Some(Action::Redirect(to)) => {
                 Answer::error(307, "TemporaryRedirect").with("location", to)
             }

@@ -84,10 +84,39 @@ const STATUS_ADVICE: &[(&str, &str)] = &[
     ("501", "the store does not implement what is asked of it"),
 ];
 
-/// The error of the store as one of a device. Never contains a secret, even if the store repeats one.
+/// Codes that say that an object is missing. Others of the same status say that of its bucket or of an upload, and a page of
+/// something between here and the store says nothing of it.
+const NO_OBJECT: &[&str] = &["NoSuchKey", "BlobNotFound"];
+
+/// What is before the status of an answer in the text of an error.
+const BEFORE_STATUS: &str = "status code: ";
+
+/// Whether the store says that there is no such object. `None` if it answers 404 without a word: then its bucket may be
+/// missing as well.
+pub(super) fn says_missing(error: &Error) -> Option<bool> {
+    let Error::NotFound { source, .. } = error else {
+        return Some(false);
+    };
+    let whole = source.to_string();
+    let Some((_, answer)) = whole.split_once(BEFORE_STATUS) else {
+        return Some(false);
+    };
+    let body = answer.split_once(": ").map_or("", |(_, body)| body.trim());
+    match body.is_empty() {
+        true => None,
+        false => Some(names_no_object(body)),
+    }
+}
+
+fn names_no_object(body: &str) -> bool {
+    element(body, "Code").is_some_and(|code| NO_OBJECT.contains(&code))
+}
+
+/// The error of the store as one of a device; `NotFound` only if it says that the object is missing. Never contains a secret,
+/// even if the store repeats one.
 pub(super) fn reported(error: &Error) -> io::Error {
     let kind = match error {
-        Error::NotFound { .. } => io::ErrorKind::NotFound,
+        Error::NotFound { .. } if says_missing(error) == Some(true) => io::ErrorKind::NotFound,
         Error::AlreadyExists { .. } | Error::Precondition { .. } => io::ErrorKind::AlreadyExists,
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
             io::ErrorKind::PermissionDenied
@@ -114,7 +143,7 @@ fn unreached(cause: String) -> String {
 pub(super) fn refused(status: http::StatusCode, body: &str) -> io::Error {
     let kind = match status.as_u16() {
         401 | 403 => io::ErrorKind::PermissionDenied,
-        404 => io::ErrorKind::NotFound,
+        404 if names_no_object(body) => io::ErrorKind::NotFound,
         _ => io::ErrorKind::Other,
     };
     io::Error::new(kind, hidden::masked(answered(body, &status.to_string())))
@@ -171,9 +200,8 @@ fn advice(table: &[(&str, &'static str)], found: &str) -> Option<&'static str> {
 
 /// `403 Forbidden` out of the text of an error.
 fn status(whole: &str) -> Option<&str> {
-    const BEFORE: &str = "status code: ";
-    match whole.find(BEFORE) {
-        Some(at) => whole[at + BEFORE.len()..].split(':').next(),
+    match whole.find(BEFORE_STATUS) {
+        Some(at) => whole[at + BEFORE_STATUS.len()..].split(':').next(),
         // An error in the body of an answer that began as a success.
         None => whole
             .contains("returned error response")
@@ -240,5 +268,36 @@ mod tests {
              4711); set the clock of this machine, which differs from the store's by more than 15 \
              minutes (given up after 6 retries)"
         );
+    }
+
+    #[test]
+    fn only_an_object_is_said_to_be_missing_and_neither_its_bucket_nor_by_a_proxy() {
+        let coded =
+            |code: &str| format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code></Error>");
+        for (body, expected) in [
+            (coded("NoSuchKey"), Some(true)),
+            (format!("\u{feff}{}", coded("BlobNotFound")), Some(true)),
+            (coded("NoSuchBucket"), Some(false)),
+            (coded("ContainerNotFound"), Some(false)),
+            (
+                "<html><body>nothing here</body></html>".to_owned(),
+                Some(false),
+            ),
+            (String::new(), None),
+        ] {
+            let source = format!(
+                "Error performing GET http://h:1/b/k in 1.2ms - Server returned non-2xx status code: 404 Not \
+                 Found: {body}"
+            );
+            let error = Error::NotFound {
+                path: "k".to_owned(),
+                source: source.into(),
+            };
+            assert_eq!(says_missing(&error), expected, "{body}");
+            let is_missing = reported(&error).kind() == io::ErrorKind::NotFound;
+            assert_eq!(is_missing, expected == Some(true), "{body}");
+            let refused = refused(http::StatusCode::NOT_FOUND, &body);
+            assert_eq!(refused.kind() == io::ErrorKind::NotFound, is_missing);
+        }
     }
 }

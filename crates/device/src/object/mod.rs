@@ -198,10 +198,14 @@ impl ObjectAddress {
         })?;
         match asked {
             Ok(opened) => Ok(Some(opened)),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
             // An empty object has no first byte.
             Err(error) if error.to_string().contains("status code: 416") => without_head(),
-            Err(error) => Err(failure::reported(&error)),
+            Err(error) => match failure::says_missing(&error) {
+                Some(true) => Ok(None),
+                Some(false) => Err(failure::reported(&error)),
+                // Where the bucket is missing, it cannot be listed either.
+                None => self.as_folder().has_any().map(|_| None),
+            },
         }
     }
 

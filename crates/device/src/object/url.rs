@@ -201,6 +201,11 @@ impl ObjectUrl {
         self.key.trim_end_matches('/')
     }
 
+    /// The URL of its bucket.
+    pub fn bucket_url(&self) -> String {
+        self.with_key("").to_string()
+    }
+
     /// Where requests are sent, without `https://`.
     pub(super) fn endpoint(&self) -> String {
         match (self.kind, &self.account) {

@@ -24,6 +24,7 @@
 //! 6. Only files whose headers say that Windlass wrote them are deleted; unreadable files are kept.
 
 mod bases;
+mod buckets;
 mod decide;
 mod found;
 mod known;

@@ -5,7 +5,8 @@
 //! - the file system that it was on is mounted, and its folder can be read;
 //! - that folder has another file that the history knows there, from the same file system: an empty mount point has none.
 //!
-//! Or the user says so (`--gone`). An object is gone if its store says so.
+//! Of an object, its store must say that it is missing, and have another one that the history knows in its bucket
+//! ([`Buckets`]). Or the user says so (`--gone`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -19,6 +20,7 @@ use windlass_io::directory;
 use windlass_media::MediaError;
 use windlass_pipeline::Error as PipelineError;
 
+use super::buckets::Buckets;
 use super::scan::{add, found_media};
 use super::{FoundFile, FoundMedia, FoundSet, Scan};
 use crate::chain::{ChainSet, Within};
@@ -131,6 +133,7 @@ pub(super) struct Places<'a> {
     missing: HashMap<(PathBuf, Option<PathBuf>), Option<String>>,
     /// Why the objects of a folder cannot be looked at: a store that does not answer is not asked for each of them.
     silent: HashMap<PathBuf, String>,
+    buckets: Buckets<'a>,
     reach: &'a Reach,
     gone: &'a [DeviceFolder],
 }
@@ -147,6 +150,7 @@ impl<'a> Places<'a> {
             known,
             missing: HashMap::new(),
             silent: HashMap::new(),
+            buckets: Buckets::of(past),
             reach,
             gone,
         }
@@ -214,7 +218,9 @@ impl<'a> Places<'a> {
                 }
                 Some(why)
             }
-            _ if device.is_object() => None,
+            Trouble::Missing if device.is_object() => self.buckets.unseen(&device, self.reach),
+            // Its store was reached, and has something else there.
+            Trouble::Replaced if device.is_object() => None,
             Trouble::Replaced => not_mounted(medium.mount_point.as_deref()),
             Trouble::Missing => {
                 let place = (folder, medium.mount_point.clone());
