@@ -119,6 +119,17 @@ impl DeviceAddress {
         }
     }
 
+    /// The same device; an object is asked for with the patience of a run, not as at its beginning: a store that is busy
+    /// for some seconds has it all the same.
+    #[must_use]
+    pub fn patiently(self) -> Self {
+        let storage = match self.storage {
+            Storage::Object(object) => Storage::Object(Box::new(object.patiently())),
+            storage @ (Storage::File(_) | Storage::Nul) => storage,
+        };
+        Self { storage, ..self }
+    }
+
     /// The path of a device that is a file; `None` for all others.
     pub fn file(&self) -> Option<&Path> {
         match &self.storage {

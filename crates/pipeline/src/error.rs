@@ -161,6 +161,9 @@ pub enum Error {
     /// A backup was written, and is not there.
     #[error("the backup set was written to '{devices}', but is not there: {reason}")]
     WrittenLost { devices: String, reason: String },
+    /// A backup was written into a store, which does not let it be read back.
+    #[error("the backup set was written to '{devices}', but could not be read back: {reason}")]
+    WrittenUnread { devices: String, reason: String },
     /// A copy of a family lacks a set that others have: it is an older copy, or lost its end.
     #[error(
         "'{device}' (media family {family}) holds {holds} backup set {position}, which '{other}' holds complete"

@@ -351,6 +351,40 @@ fn a_certificate_that_is_not_accepted_is_said_at_once_and_with_what_to_do() {
 }
 
 #[test]
+fn what_a_store_has_confirmed_is_not_lost_because_it_cannot_be_read_back_at_once() {
+    let (place, server) = place();
+    // More often than a question before a run is repeated.
+    let busy = Action::Refuse(503, "SlowDown");
+    server.fail(fault("GET", "busy.bak", 7, busy));
+    let made = backup(&place, &server, &[&server.url("busy.bak")], &[]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    restores(&place, &server, &server.url("busy.bak"));
+    let url = &server.url("hidden.bak");
+    let denied = Action::Refuse(403, "AccessDenied");
+    server.fail(fault("GET", "hidden.bak", usize::MAX, denied));
+    let made = backup(&place, &server, &[url], &[]);
+    assert_eq!(made.code, Some(1), "{}", made.out);
+    for says in [
+        "50361",
+        "could not be read back",
+        "AccessDenied",
+        url.as_str(),
+    ] {
+        assert!(made.err.contains(says), "{says}: {}", made.err);
+    }
+    assert!(!made.err.contains("run it again"), "{}", made.err);
+    server.forgive();
+    restores(&place, &server, url);
+    // One that is not there is lost.
+    let url = &server.url("lost.bak");
+    let missing = Action::Refuse(404, "NoSuchKey");
+    server.fail(fault("GET", "lost.bak", usize::MAX, missing));
+    let made = backup(&place, &server, &[url], &[]);
+    assert_eq!(made.code, Some(1), "{}", made.out);
+    assert!(made.err.contains("50070"), "{}", made.err);
+}
+
+#[test]
 fn an_object_that_was_put_there_meanwhile_is_not_deleted_for_the_one_before() {
     let (place, server) = two_backups();
     let newer = server.content("f/2.bak").expect("an object");

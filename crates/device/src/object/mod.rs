@@ -70,6 +70,8 @@ pub(crate) struct ObjectAddress {
     settings: ObjectSettings,
     /// Made when first used, so that all of a run's requests share their connections.
     stores: Arc<OnceLock<Stores>>,
+    /// Whether it is asked for as patiently as everything of a run: see [`Stores`].
+    is_patient: bool,
     /// What a listing said of it.
     listed: Option<Found>,
     /// What the store answered when the first bytes were looked at, until it is opened.
@@ -86,9 +88,27 @@ impl ObjectAddress {
             access,
             settings,
             stores: Arc::default(),
+            is_patient: false,
             listed: None,
             begun: Arc::default(),
         }
+    }
+
+    /// The same object, asked for until the store is not busy any more.
+    pub(crate) fn patiently(self) -> Self {
+        Self {
+            is_patient: true,
+            ..self
+        }
+    }
+
+    /// The store as it is asked what is there.
+    fn asking(&self) -> io::Result<&Arc<dyn ObjectStore>> {
+        let stores = self.stores()?;
+        Ok(match self.is_patient {
+            true => &stores.patient,
+            false => &stores.hasty,
+        })
     }
 
     /// Another object or folder of the same store.
@@ -135,8 +155,7 @@ impl ObjectAddress {
             // The condition of the completion finds it.
             return Ok(None);
         }
-        let stores = self.stores()?;
-        found(&self.key()?, &*stores.hasty, self.url.kind())
+        found(&self.key()?, &**self.asking()?, self.url.kind())
     }
 
     /// Whether its key may write it and nothing else.
@@ -189,7 +208,7 @@ impl ObjectAddress {
         if self.url.is_folder() || self.settings.write_only {
             return without_head();
         }
-        let (store, key) = (&self.stores()?.hasty, self.key()?);
+        let (store, key) = (self.asking()?, self.key()?);
         let options = GetOptions::new().with_range(Some(GetRange::Bounded(0..bytes)));
         let asked = giving_up::waited(async {
             let answer = store.get_opts(&key, options).await?;

@@ -78,6 +78,7 @@ fn message(error: &Error) -> Message {
             table::set_identity_missing(device, family)
         }
         Error::WrittenLost { devices, reason } => table::written_set_lost(devices, reason),
+        Error::WrittenUnread { devices, reason } => table::written_set_unread(devices, reason),
         Error::MirrorCount { .. } => table::mirror_member_count(),
         Error::MirrorNeedsFormat => table::format_needed_for_mirror(),
         Error::MediaNameDiffers {

@@ -2,8 +2,10 @@
 //!
 //! A medium can be removed, replaced, truncated or overwritten while a backup holds it open. Then everything
 //! was written, and nothing is there. A file that is truncated and then written further has a hole: where one
-//! is, all that was written there is read and compared with its checksums.
+//! is, all that was written there is read and compared with its checksums. An object that its store has confirmed and
+//! does not give away now is not lost for that.
 
+use std::io::ErrorKind;
 use std::ops::Range;
 
 use windlass_base::at_once::at_once;
@@ -22,27 +24,35 @@ const SAMPLES: usize = 4;
 /// a sample of its chunks' headers. Only a verification reads the rest.
 ///
 /// # Errors
-/// [`Error::WrittenLost`] if one does not hold the complete set.
+/// [`Error::WrittenLost`] if one does not hold the complete set, [`Error::WrittenUnread`] if nobody can tell.
 pub(super) fn check(media: &MediaRequest, set: &SetConfiguration) -> Result<(), Error> {
     for copy in std::iter::once(&media.devices).chain(&media.mirrors) {
         let is_unseen = |device: &DeviceAddress| device.discards() || device.is_write_only();
         if copy.iter().any(is_unseen) {
             continue;
         }
-        let lost = |reason: String| {
-            let names: Vec<&str> = copy.iter().map(|device| device.name.as_str()).collect();
-            Error::WrittenLost {
-                devices: names.join("', '"),
-                reason,
+        let names: Vec<&str> = copy.iter().map(|device| device.name.as_str()).collect();
+        let devices = names.join("', '");
+        let reason = match check_copy(copy, set) {
+            Ok(true) => continue,
+            Ok(false) => format!("set {} is another one", set.position),
+            Err(error) if is_unread(copy, &error) => {
+                let reason = error.to_string();
+                return Err(Error::WrittenUnread { devices, reason });
             }
+            Err(error) => error.to_string(),
         };
-        match check_copy(copy, set) {
-            Ok(true) => {}
-            Ok(false) => return Err(lost(format!("set {} is another one", set.position))),
-            Err(error) => return Err(lost(error.to_string())),
-        }
+        return Err(Error::WrittenLost { devices, reason });
     }
     Ok(())
+}
+
+/// Whether a store did not give away what it has confirmed: it is busy, or the key may not read.
+fn is_unread(copy: &[DeviceAddress], error: &Error) -> bool {
+    let Error::Device(error) = error else {
+        return false;
+    };
+    copy.iter().all(DeviceAddress::is_object) && error.source.kind() != ErrorKind::NotFound
 }
 
 /// `false` if another set is in its place.
@@ -50,7 +60,7 @@ fn check_copy(copy: &[DeviceAddress], set: &SetConfiguration) -> Result<bool, Er
     // The next backup may already write to it.
     let copy: Vec<_> = copy
         .iter()
-        .map(|device| device.clone().beside_writers())
+        .map(|device| device.clone().beside_writers().patiently())
         .collect();
     let media = MediaSet::open(&copy)?;
     let found = media.complete(set.position)?;
