@@ -102,6 +102,28 @@ fn a_folder_in_a_store_is_restored_checked_and_expired_as_one_on_disk() {
 }
 
 #[test]
+fn the_empty_objects_that_consoles_make_of_folders_hide_no_backup() {
+    let (place, server) = place();
+    back_up(&place, &server, "o/sub/1.bak", &[]);
+    for marker in ["o/", "o/sub/", "o/new/"] {
+        server.put(marker, b"");
+    }
+    let folder = server.url("o/");
+    let restore = ["restore", &folder, "--of", "app", "--to"];
+    well(&place, &server, &[&restore[..], &["r.db"]].concat());
+    assert_eq!(rows(&place.path("r.db")), 14_000);
+    well(
+        &place,
+        &server,
+        &["restore", &server.url("o/sub"), "--to", "r2.db"],
+    );
+    // Where a backup is expected, an empty object may have been one.
+    server.put("o/2.bak", b"");
+    let refusal = run(&place, &server, &[&restore[..], &["r3.db"]].concat());
+    refused(&refusal, "50315");
+}
+
+#[test]
 fn the_base_of_a_differential_is_looked_for_in_its_store() {
     let (place, server) = place();
     let differential = [&INSTANCE[..], &["--differential"]].concat();

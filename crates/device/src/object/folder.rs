@@ -31,7 +31,8 @@ impl ObjectAddress {
         self.at(self.url.with_key(&key))
     }
 
-    /// Calls `each` with every object below a folder, at any depth, in the order of keys, until it returns `false`.
+    /// Calls `each` with every object below a folder, at any depth, in the order of keys, until it returns `false`. The
+    /// empty object by which a console makes the folder is none below it.
     pub(crate) fn walk(&self, each: &mut dyn FnMut(ObjectMeta) -> bool) -> io::Result<()> {
         let stores = self.stores()?;
         let prefix = self.key()?;
@@ -40,7 +41,8 @@ impl ObjectAddress {
         waited(async {
             while let Some(found) = next(&mut listing).await? {
                 circle.refuse(found.location.as_ref())?;
-                if found.location.as_ref().ends_with(claim::SUFFIX) {
+                let is_folder = found.size == 0 && found.location == prefix;
+                if is_folder || found.location.as_ref().ends_with(claim::SUFFIX) {
                     continue;
                 }
                 if !each(found) {

@@ -51,7 +51,9 @@ enum Is {
     Foreign,
     /// What is left of a medium.
     Remnant,
-    /// Empty or zero, as files are after a crash.
+    /// Without a byte, as files are after a crash.
+    Empty,
+    /// All zeros, as files are after a crash.
     Blank,
     Other,
 }
@@ -91,7 +93,7 @@ impl NotMedia {
         };
         let is = match error {
             PipelineError::Device(_) => Is::Unknown,
-            PipelineError::VolumeEmpty { .. } => Is::Blank,
+            PipelineError::VolumeEmpty { .. } => Is::Empty,
             PipelineError::Media { source, .. } => match source {
                 MediaError::SqlServerMedia { .. } | MediaError::ForeignMtf { .. } => Is::Foreign,
                 MediaError::NotMtf { found } if found.iter().all(|byte| *byte == 0) => Is::Blank,
@@ -117,7 +119,9 @@ impl NotMedia {
         let is_named_so = own.as_ref().is_some_and(|own| extensions.contains(own));
         match self.is {
             Is::Remnant => true,
-            Is::Unknown | Is::Blank => is_named_so || own.is_none(),
+            // No store shows half an object: this is what its console makes of a folder.
+            Is::Empty if device.is_object() => is_named_so,
+            Is::Unknown | Is::Empty | Is::Blank => is_named_so || own.is_none(),
             Is::Foreign | Is::Other => false,
         }
     }
@@ -132,7 +136,7 @@ impl NotMedia {
         match self.is {
             Is::Unknown => return true,
             Is::Foreign => return false,
-            Is::Remnant | Is::Blank | Is::Other => {}
+            Is::Remnant | Is::Empty | Is::Blank | Is::Other => {}
         }
         if device.file().is_some_and(is_own_side_file) {
             return false;
