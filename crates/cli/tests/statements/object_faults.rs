@@ -425,6 +425,22 @@ fn where_a_store_knows_no_condition_on_deletions_what_is_there_is_compared_befor
 }
 
 #[test]
+fn an_object_that_goes_between_its_listing_and_the_look_at_it_hides_nothing() {
+    let (place, server) = two_backups();
+    for method in ["GET", "HEAD"] {
+        let gone = Action::Refuse(404, "NoSuchKey");
+        server.fail(fault(method, "f/1.bak", 1, gone));
+    }
+    restores(&place, &server, &server.url("f/"));
+    // What the store still has is not passed over.
+    let gone = Action::Refuse(404, "NoSuchKey");
+    server.fail(fault("GET", "f/1.bak", usize::MAX, gone));
+    let folder = server.url("f/");
+    let refused = run(&place, &server, &["restore", &folder, "--to", "r.db"]);
+    assert!(refused.err.contains("50315"), "{}", refused.err);
+}
+
+#[test]
 fn what_a_store_lists_without_quotation_marks_is_restored_and_deleted() {
     let (place, server) = two_backups();
     server.list_bare_tags();

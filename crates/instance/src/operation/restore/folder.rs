@@ -1,5 +1,7 @@
 //! Folders among the media of a restore: the files in them that are media are meant.
 
+use std::io;
+
 use windlass_base::at_once::at_once;
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
@@ -11,6 +13,12 @@ use crate::headers::HeaderCache;
 use crate::layout::Laid;
 use crate::message_of::os_error;
 use crate::retention::{FoundMedia, FoundOther, Scan, scan_only};
+
+/// How often a folder is listed if objects go while they are looked at.
+const LISTED_MAX: usize = 3;
+
+/// Most objects of which it is asked whether they have gone, each with a request.
+const ASKED_MAX: usize = 16;
 
 /// Maximum number of files that are left out by name.
 const LEFT_OUT_REPORTED: usize = 10;
@@ -57,7 +65,7 @@ pub(super) fn unfolded(
             in_folders: Vec::new(),
         });
     };
-    let found = scan_only(&folders, |_| true, headers)
+    let found = scanned(&folders, headers)
         .map_err(|error| table::cannot_open_device(&first, os_error(&error)))?;
     report(&found, &mut notes);
     let has = |medium: &FoundMedia, name: &str| {
@@ -83,6 +91,24 @@ pub(super) fn unfolded(
             in_folders,
         }),
         true => Err(nothing_in(&first, of, &found)),
+    }
+}
+
+/// What the folders hold. Between the listing of an object and the look at it, `expire` may delete it: of one that has gone,
+/// another listing shows that it was not hidden, and what has taken its place.
+fn scanned(folders: &[DeviceFolder], headers: &mut HeaderCache) -> io::Result<Scan> {
+    let mut listed = 1;
+    loop {
+        let found = scan_only(folders, |_| true, headers)?;
+        let unread = found
+            .others
+            .iter()
+            .filter(|other| other.is_unknown && other.may_hide_sets && other.device.is_object());
+        let has_gone = |other: &FoundOther| matches!(other.device.has_content(), Ok(false));
+        if listed == LISTED_MAX || !unread.take(ASKED_MAX).any(has_gone) {
+            return Ok(found);
+        }
+        listed += 1;
     }
 }
 
