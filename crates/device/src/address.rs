@@ -220,6 +220,23 @@ impl DeviceAddress {
         }
     }
 
+    /// The device with the object that it has now: what is written to it then replaces that one and no other. `None` if it
+    /// has none. Writers of files find out themselves what they replace.
+    ///
+    /// # Errors
+    /// If it cannot be examined.
+    pub fn as_found(&self) -> Result<Option<Self>, Error> {
+        let Storage::Object(object) = &self.storage else {
+            return Ok(self.has_content()?.then(|| self.clone()));
+        };
+        let found = object.as_found();
+        let found = found.map_err(|error| Error::new(Operation::Open, &self.name, error))?;
+        Ok(found.map(|object| Self {
+            storage: Storage::Object(Box::new(object)),
+            ..self.clone()
+        }))
+    }
+
     /// Whether it is an object whose key may only write it, so that it cannot be read back.
     pub fn is_write_only(&self) -> bool {
         matches!(&self.storage, Storage::Object(object) if object.is_write_only())

@@ -54,7 +54,8 @@ pub enum Start {
     /// A new family where there is none: the file is staged and renamed on commit. Refused if another
     /// backup has put something there in the meantime.
     Create,
-    /// A new family, whatever there is: the file is staged and renamed on commit.
+    /// A new family in place of what is there now: the file is staged and renamed on commit. Refused if something else
+    /// has the name by then.
     Replace,
     /// After the existing bytes; anything after `at` (an interrupted append) is truncated.
     Append {

@@ -24,7 +24,7 @@ pub(super) fn store(
     retry: RetryConfig,
 ) -> Result<Arc<dyn ObjectStore>> {
     let builder = MicrosoftAzureBuilder::new()
-        .with_endpoint(reached.endpoint.to_owned())
+        .with_endpoint(reached.endpoint.clone())
         .with_account(reached.url.account().unwrap_or_default())
         .with_container_name(&reached.url.bucket)
         .with_client_options(reached.options.clone())

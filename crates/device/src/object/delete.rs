@@ -12,14 +12,14 @@ use object_store::ObjectStoreExt as _;
 use object_store::client::HttpRequestBody;
 
 use super::again::{Failed, repeated};
+use super::condition::IF_GENERATION;
 use super::signed::{Answer, ask, asked, coded_path};
 use super::store::runtime;
 use super::url::StoreKind;
 use super::{Found, ObjectAddress, failure, quoted, signed};
 
-/// Google's number of an object, and the condition on it: it has none on tags.
+/// Google's number of an object.
 const GENERATION: &str = "x-goog-generation";
-const IF_GENERATION: HeaderName = HeaderName::from_static("x-goog-if-generation-match");
 
 /// Says that a bucket with versions has only put a marker on the object.
 const MARKER: &str = "x-amz-delete-marker";

@@ -47,6 +47,10 @@ const ADVICE: &[(&str, &str)] = &[
     ),
     ("NoSuchBucket", "create the bucket, or correct its name"),
     (
+        "NotImplemented",
+        "the store does not implement that; one that knows no conditions takes backups with FORMAT only",
+    ),
+    (
         "PermanentRedirect",
         "the bucket is in another region: name the host of that region",
     ),
@@ -117,7 +121,9 @@ fn names_no_object(body: &str) -> bool {
 pub(super) fn reported(error: &Error) -> io::Error {
     let kind = match error {
         Error::NotFound { .. } if says_missing(error) == Some(true) => io::ErrorKind::NotFound,
-        Error::AlreadyExists { .. } | Error::Precondition { .. } => io::ErrorKind::AlreadyExists,
+        Error::AlreadyExists { .. } | Error::Precondition { .. } | Error::NotModified { .. } => {
+            io::ErrorKind::AlreadyExists
+        }
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
             io::ErrorKind::PermissionDenied
         }

@@ -69,6 +69,7 @@ impl ObjectAddress {
             listed: Some(Found {
                 bytes: found.size,
                 tag: found.e_tag.as_deref().map(quoted),
+                version: None,
                 write_id: None,
             }),
             ..self.at(self.url.with_key(found.location.as_ref()))

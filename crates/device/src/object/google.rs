@@ -15,7 +15,7 @@ pub(super) fn store(
     retry: RetryConfig,
 ) -> Result<Arc<dyn ObjectStore>> {
     let builder = GoogleCloudStorageBuilder::new()
-        .with_base_url(reached.endpoint)
+        .with_base_url(&reached.endpoint)
         .with_bucket_name(&reached.url.bucket)
         .with_client_options(reached.options.clone())
         .with_http_connector(connector)

@@ -9,6 +9,7 @@ mod again;
 mod azure;
 mod circle;
 mod claim;
+mod condition;
 mod delete;
 mod failure;
 mod folder;
@@ -45,6 +46,7 @@ use object_store::{GetOptions, GetRange, GetResult, ObjectStore};
 pub use self::access::{
     AZURE_SIGNATURE, Access, GOOGLE_ACCOUNT, KeyError, MANAGED_IDENTITY, S3_KEY,
 };
+use self::condition::Decided;
 pub use self::delete::Removed;
 pub use self::folder::ListedObject;
 pub use self::giving_up::give_up_when;
@@ -72,7 +74,7 @@ pub(crate) struct ObjectAddress {
     stores: Arc<OnceLock<Stores>>,
     /// Whether it is asked for as patiently as everything of a run: see [`Stores`].
     is_patient: bool,
-    /// What a listing said of it.
+    /// What a listing said of it, or an earlier look.
     listed: Option<Found>,
     /// What the store answered when the first bytes were looked at, until it is opened.
     begun: Arc<Mutex<Option<io::Result<Option<Opened>>>>>,
@@ -125,11 +127,8 @@ impl ObjectAddress {
         Path::parse(&self.url.key).map_err(io::Error::other)
     }
 
-    fn stores(&self) -> io::Result<&Stores> {
-        if let Some(stores) = self.stores.get() {
-            return Ok(stores);
-        }
-        let access = self.access.as_ref().ok_or_else(|| {
+    fn access(&self) -> io::Result<&Access> {
+        self.access.as_ref().ok_or_else(|| {
             let variables = match self.url.kind() {
                 StoreKind::S3 => "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
                 StoreKind::Azure => "AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY (or AZURE_STORAGE_SAS_TOKEN)",
@@ -140,9 +139,20 @@ impl ObjectAddress {
                  in the environment"
             );
             io::Error::new(io::ErrorKind::PermissionDenied, reason)
-        })?;
-        let made = Stores::new(&self.url, access, &self.settings)?;
+        })
+    }
+
+    fn stores(&self) -> io::Result<&Stores> {
+        if let Some(stores) = self.stores.get() {
+            return Ok(stores);
+        }
+        let made = Stores::new(&self.url, self.access()?, &self.settings)?;
         Ok(self.stores.get_or_init(|| made))
+    }
+
+    /// The store, in which an object gets its name only on a condition that is decided by then.
+    fn conditional(&self, condition: &Decided) -> io::Result<Arc<dyn ObjectStore>> {
+        Stores::conditional(&self.url, self.access()?, &self.settings, condition)
     }
 
     /// What is at the address now; `None` if nothing.
@@ -156,6 +166,17 @@ impl ObjectAddress {
             return Ok(None);
         }
         found(&self.key()?, &**self.asking()?, self.url.kind())
+    }
+
+    /// The address of the object that is there now, and of no other: a writer replaces only that one. `None` if there is
+    /// none.
+    pub(crate) fn as_found(&self) -> io::Result<Option<Self>> {
+        let found = self.found()?;
+        Ok(found.map(|found| Self {
+            listed: Some(found),
+            begun: Arc::default(),
+            ..self.clone()
+        }))
     }
 
     /// Whether its key may write it and nothing else.
@@ -254,6 +275,8 @@ pub(crate) struct Found {
     pub(crate) bytes: u64,
     /// Differs if another object takes its place.
     tag: Option<String>,
+    /// Google's number of it, by which its conditions go.
+    version: Option<String>,
     /// Of the run that wrote it, if Windlass did.
     write_id: Option<String>,
 }
@@ -264,7 +287,16 @@ impl Found {
         Self {
             bytes: answer.meta.size,
             tag: answer.meta.e_tag.clone(),
+            version: answer.meta.version.clone(),
             write_id: write_id.map(|id| id.to_string()),
+        }
+    }
+
+    /// Whether it is the same object, as far as the store tells.
+    fn is_same(&self, other: &Self) -> bool {
+        match (&self.tag, &other.tag) {
+            (Some(tag), Some(other)) => quoted(tag) == quoted(other),
+            _ => (self.bytes, &self.write_id) == (other.bytes, &other.write_id),
         }
     }
 

@@ -1,12 +1,12 @@
 //! Tries what a backup needs of a store, with a small object that is deleted again.
 
 use std::io;
-use std::sync::Arc;
 
 use object_store::path::Path;
 use object_store::{Error, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload};
 
-use super::store::{Stores, runtime};
+use super::condition::{Condition, Decided};
+use super::store::runtime;
 use super::url::StoreKind;
 use super::{ObjectAddress, failure};
 
@@ -38,7 +38,11 @@ impl ObjectAddress {
         runtime()?
             .block_on(put(&*stores.hasty, &path))
             .map_err(reported)?;
-        let probed = runtime()?.block_on(overwritten(stores, &path, self.url.kind()));
+        let kind = self.url.kind();
+        let condition = Decided::default();
+        condition.get_or_init(|| Condition::absent(kind));
+        let creating = object.conditional(&condition)?;
+        let probed = runtime()?.block_on(overwritten(&*stores.hasty, &*creating, &path, kind));
         let keeps_what_is_another = object.keeps_what_is_another();
         let deletes = object.delete().is_ok();
         let (of_request, of_parts) = probed.map_err(reported)?;
@@ -62,7 +66,8 @@ async fn put(store: &dyn ObjectStore, path: &Path) -> object_store::Result<()> {
 
 /// Whether the store keeps the object from being overwritten by a request, and by an upload.
 async fn overwritten(
-    stores: &Stores,
+    store: &dyn ObjectStore,
+    creating: &dyn ObjectStore,
     path: &Path,
     kind: StoreKind,
 ) -> object_store::Result<(bool, bool)> {
@@ -71,13 +76,12 @@ async fn overwritten(
         Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(true),
         Err(error) => Err(error),
     };
-    let by_request = is_kept(put(&*stores.hasty, path).await)?;
+    let by_request = is_kept(put(store, path).await)?;
     if kind == StoreKind::Google {
         // Claims take the place of the condition, and they are requests.
         return Ok((by_request, by_request));
     }
-    let store = Arc::clone(&stores.creating);
-    let mut upload = store
+    let mut upload = creating
         .put_multipart_opts(path, PutMultipartOptions::default())
         .await?;
     upload.put_part(PutPayload::from_static(b"another")).await?;

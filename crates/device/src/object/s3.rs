@@ -46,7 +46,7 @@ pub(super) fn store(
         ..
     } = *reached;
     let mut builder = AmazonS3Builder::new()
-        .with_endpoint(reached.endpoint)
+        .with_endpoint(&reached.endpoint)
         .with_virtual_hosted_style_request(url.in_host)
         .with_bucket_name(&url.bucket)
         .with_region(region(url, access, settings))

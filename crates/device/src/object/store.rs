@@ -12,6 +12,7 @@ use tokio::runtime::Runtime;
 use windlass_base::panic::contained;
 
 use super::access::Access;
+use super::condition::Decided;
 use super::service::Connector;
 use super::settings::ObjectSettings;
 use super::signer::Signer;
@@ -35,15 +36,13 @@ const RETRIES_MAX: usize = 200;
 /// A store that cannot be reached is reported soon when nothing has been done yet.
 const HASTY_RETRY_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A store, reached in three ways over the same connections.
+/// A store, reached in two ways over the same connections.
 #[derive(Debug)]
 pub(super) struct Stores {
     /// For questions before a run: gives up soon.
     pub(super) hasty: Arc<dyn ObjectStore>,
     /// For everything else: patient.
     pub(super) patient: Arc<dyn ObjectStore>,
-    /// As `patient`, but completes an upload only where there is no object. Google's cannot; it has claims.
-    pub(super) creating: Arc<dyn ObjectStore>,
     /// For requests that are made and signed here: the client, the URL of the bucket, the key.
     pub(super) client: HttpClient,
     pub(super) bucket: String,
@@ -56,6 +55,67 @@ impl Stores {
         access: &Access,
         settings: &ObjectSettings,
     ) -> io::Result<Self> {
+        // Connecting registers timers with the runtime.
+        let _entered = runtime()?.enter();
+        let reached = Reached::new(url, access, settings)?;
+        let hasty = RetryConfig {
+            backoff: BackoffConfig::default(),
+            max_retries: 6,
+            retry_timeout: HASTY_RETRY_TIMEOUT,
+        };
+        let unconditional = Decided::default();
+        Ok(Self {
+            hasty: reached.store(&unconditional, hasty)?,
+            patient: reached.store(&unconditional, patience())?,
+            client: reached.client,
+            bucket: reached.bucket,
+            signer: reached.signer,
+        })
+    }
+
+    /// As `patient`, but an object gets its name only on the condition, if one is decided by then. Google's knows none on
+    /// the completion of an upload; it has claims.
+    pub(super) fn conditional(
+        url: &ObjectUrl,
+        access: &Access,
+        settings: &ObjectSettings,
+        condition: &Decided,
+    ) -> io::Result<Arc<dyn ObjectStore>> {
+        let _entered = runtime()?.enter();
+        Reached::new(url, access, settings)?.store(condition, patience())
+    }
+}
+
+fn patience() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig::default(),
+        max_retries: RETRIES_MAX,
+        retry_timeout: RETRY_TIMEOUT,
+    }
+}
+
+/// How a store is reached, whatever its kind.
+pub(super) struct Reached<'a> {
+    pub(super) url: &'a ObjectUrl,
+    pub(super) access: &'a Access,
+    pub(super) settings: &'a ObjectSettings,
+    /// `https://host[:port]`, of Azure with the account
+    pub(super) endpoint: String,
+    /// The URL of the bucket.
+    bucket: String,
+    pub(super) options: ClientOptions,
+    client: HttpClient,
+    plain_client: HttpClient,
+    lock: HeaderMap,
+    pub(super) signer: Arc<Signer>,
+}
+
+impl<'a> Reached<'a> {
+    fn new(
+        url: &'a ObjectUrl,
+        access: &'a Access,
+        settings: &'a ObjectSettings,
+    ) -> io::Result<Self> {
         let denied = |reason| io::Error::new(io::ErrorKind::PermissionDenied, reason);
         access.check(url).map_err(denied)?;
         hidden::know(&access.key);
@@ -65,8 +125,6 @@ impl Stores {
             StoreKind::S3 | StoreKind::Azure => &url.authority,
         };
         let is_plain = access.is_plain(authority);
-        // Connecting registers timers with the runtime.
-        let _entered = runtime()?.enter();
         let lock = (settings.lock.as_ref()).map(|lock| lock.headers(Timestamp::now()));
         let scheme = match is_plain {
             true => "http",
@@ -81,11 +139,12 @@ impl Stores {
             false => format!("{endpoint}/{}", url.bucket),
         };
         let signer = Signer::new(url, s3::region(url, access, settings), &endpoint);
-        let kind = Reached {
+        Ok(Self {
             url,
             access,
             settings,
-            endpoint: &endpoint,
+            endpoint,
+            bucket,
             options: ClientOptions::new()
                 .with_timeout_disabled()
                 .with_read_timeout(STALL_TIMEOUT)
@@ -94,52 +153,18 @@ impl Stores {
             client: shared_client(is_plain)?,
             plain_client: shared_client(true)?,
             lock: lock.unwrap_or_default(),
-            signer: &signer,
-        };
-        let patient = RetryConfig {
-            backoff: BackoffConfig::default(),
-            max_retries: RETRIES_MAX,
-            retry_timeout: RETRY_TIMEOUT,
-        };
-        let hasty = RetryConfig {
-            backoff: BackoffConfig::default(),
-            max_retries: 6,
-            retry_timeout: HASTY_RETRY_TIMEOUT,
-        };
-        Ok(Self {
-            hasty: kind.store(false, hasty)?,
-            patient: kind.store(false, patient.clone())?,
-            creating: kind.store(true, patient)?,
-            client: kind.client,
-            bucket,
             signer,
         })
     }
-}
 
-/// How a store is reached, whatever its kind.
-pub(super) struct Reached<'a> {
-    pub(super) url: &'a ObjectUrl,
-    pub(super) access: &'a Access,
-    pub(super) settings: &'a ObjectSettings,
-    /// `https://host[:port]`, of Azure with the account
-    pub(super) endpoint: &'a str,
-    pub(super) options: ClientOptions,
-    client: HttpClient,
-    plain_client: HttpClient,
-    lock: HeaderMap,
-    pub(super) signer: &'a Arc<Signer>,
-}
-
-impl Reached<'_> {
-    fn store(&self, creates: bool, retry: RetryConfig) -> io::Result<Arc<dyn ObjectStore>> {
+    fn store(&self, condition: &Decided, retry: RetryConfig) -> io::Result<Arc<dyn ObjectStore>> {
         let connector = Connector {
             kind: self.url.kind(),
             client: self.client.clone(),
             plain_client: self.plain_client.clone(),
-            creates,
+            condition: Arc::clone(condition),
             lock: self.lock.clone(),
-            signer: Arc::clone(self.signer),
+            signer: Arc::clone(&self.signer),
         };
         let made = match self.url.kind() {
             StoreKind::S3 => s3::store(self, connector, retry),

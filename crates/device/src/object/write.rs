@@ -5,6 +5,9 @@
 //!
 //! The answer to a completion can be lost, and a repeated completion then looks like a refusal. So each run
 //! gives its object an id, and afterwards looks whose object has the name.
+//!
+//! An object replaces the one that was found when the run began, and no other: there is a look before the first of several
+//! gets its name, one more before each, and the completion has the condition, where the store knows any.
 
 mod completion;
 
@@ -21,10 +24,11 @@ use tokio::task::JoinHandle;
 use windlass_io::PooledBuffer;
 
 use super::claim::Claim;
+use super::condition::Decided;
 use super::part::Part;
-use super::store::{Stores, runtime};
+use super::store::runtime;
 use super::url::StoreKind;
-use super::{ObjectAddress, failure};
+use super::{Found, ObjectAddress, failure};
 use crate::error::{Error, Operation};
 use crate::{DeviceWriter, Start, WriteCounters, WriteTuning};
 use completion::{Holder, taken};
@@ -64,14 +68,14 @@ enum State {
 }
 
 /// An earlier object of the name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum Earlier {
     /// There must be none, until the end.
     Excluded,
-    /// There was none.
+    /// There was none, or it has been deleted since.
     Absent,
     /// It is lost when this one gets the name.
-    Replaced,
+    Replaced(Found),
 }
 
 /// Writes one object.
@@ -91,6 +95,8 @@ pub(crate) struct ObjectWriter {
     buffers: usize,
     upload: Option<Box<dyn MultipartUpload>>,
     claim: Option<Claim>,
+    /// On which the object gets its name.
+    condition: Decided,
     parts: u32,
     done: (
         Sender<object_store::Result<()>>,
@@ -116,12 +122,15 @@ impl ObjectWriter {
                 "an object cannot be appended to; use FORMAT to overwrite it, or name another one";
             return Err(fail(io::Error::new(io::ErrorKind::Unsupported, reason)));
         }
-        let earlier = address.found().map_err(fail)?;
+        let earlier = match &address.listed {
+            Some(listed) => Some(listed.clone()),
+            None => address.found().map_err(fail)?,
+        };
         let earlier = match (start, earlier) {
             (Start::Create, None) => Earlier::Excluded,
             (Start::Create, Some(_)) => return Err(fail(taken())),
             (_, None) => Earlier::Absent,
-            (_, Some(_)) => Earlier::Replaced,
+            (_, Some(found)) => Earlier::Replaced(found),
         };
         let part_bytes = tuning.part_bytes.clamp(PART_BYTES_MIN, PART_BYTES_MAX);
         Ok(Self {
@@ -139,6 +148,7 @@ impl ObjectWriter {
             buffers: 1,
             upload: None,
             claim: None,
+            condition: Decided::default(),
             parts: 0,
             done: crossbeam_channel::unbounded(),
             sending: Vec::new(),
@@ -146,11 +156,6 @@ impl ObjectWriter {
             counters: WriteCounters::default(),
             state: State::Writing,
         })
-    }
-
-    fn stores(&self) -> Result<&Stores, Error> {
-        let stores = self.address.stores();
-        stores.map_err(|error| Error::new(Operation::Write, &self.name, error))
     }
 
     fn failed(&mut self, error: io::Error) -> Error {
@@ -265,7 +270,8 @@ impl ObjectWriter {
     }
 
     fn begin(&mut self) -> Result<Box<dyn MultipartUpload>, Error> {
-        if self.address.url.kind() == StoreKind::Google && self.earlier == Earlier::Excluded {
+        let is_excluded = matches!(self.earlier, Earlier::Excluded);
+        if self.address.url.kind() == StoreKind::Google && is_excluded {
             let claim = Claim::take(&self.address, &self.write_id);
             self.claim = Some(claim.map_err(|error| self.failed(error))?);
         }
@@ -274,15 +280,11 @@ impl ObjectWriter {
             attributes: self.attributes(),
             ..PutMultipartOptions::default()
         };
-        let stores = self.stores()?;
-        let store = match self.earlier == Earlier::Excluded {
-            true => &stores.creating,
-            false => &stores.patient,
-        };
-        let begun = self
-            .address
-            .key()
-            .and_then(|key| wait(store.put_multipart_opts(&key, options)));
+        let store = self.address.conditional(&self.condition);
+        let begun = store.and_then(|store| {
+            let key = self.address.key()?;
+            wait(store.put_multipart_opts(&key, options))
+        });
         begun.map_err(|error| self.failed(error))
     }
 
@@ -342,25 +344,29 @@ impl DeviceWriter for ObjectWriter {
             self.send()?;
         }
         self.sync()?;
+        let checked = self.check_earlier();
+        checked.map_err(|error| Error::new(Operation::Rename, &self.name, error))?;
         self.state = State::Prepared;
         Ok(())
     }
 
-    fn take_name(&mut self, _keeps_earlier: bool) -> Result<(), Error> {
+    /// An earlier object is never kept; that it is to be kept tells that there are several.
+    fn take_name(&mut self, keeps_earlier: bool) -> Result<(), Error> {
         let fail = |writer: &Self, error| Error::new(Operation::Rename, &writer.name, error);
-        self.take_object_name().map_err(|error| fail(self, error))
+        self.take_object_name(keeps_earlier)
+            .map_err(|error| fail(self, error))
     }
 
     fn is_named_at_once(&self) -> bool {
-        self.earlier != Earlier::Replaced
+        !matches!(self.earlier, Earlier::Replaced(_))
     }
 
     fn give_back_name(&mut self) -> bool {
         let own = match self.holder() {
-            Ok(Holder::Ours(own)) if self.earlier != Earlier::Replaced => own,
-            Ok(Holder::Ours(_)) => return false,
+            Ok(Holder::Ours(_)) if matches!(self.earlier, Earlier::Replaced(_)) => return false,
+            Ok(Holder::Ours(own) | Holder::Short(own)) => own,
             // It has not got the name, or another run has overwritten it.
-            Ok(Holder::Another | Holder::Nobody) => return true,
+            Ok(Holder::Earlier | Holder::Another | Holder::Nobody) => return true,
             Err(_) => return self.state != State::Named,
         };
         let removed = self.address.delete_found(&own);

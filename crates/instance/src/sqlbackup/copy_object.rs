@@ -27,14 +27,11 @@ pub(super) fn make(copy: &QueuedCopy, target: &DeviceAddress) -> io::Result<()> 
     // While it is open for reading, no backup can write to the source.
     let _unchanged = source.open_reader().map_err(io::Error::other)?;
     let mut from = File::open(&copy.source)?;
-    let start = match target.has_content().map_err(io::Error::other)? {
-        false => Start::Create,
-        true if copy.overwrite => Start::Replace,
-        true => {
-            check_earlier(&source, target)?;
-            Start::Replace
-        }
-    };
+    // What comes there while the copy is made stays.
+    let earlier = target.as_found().map_err(io::Error::other)?;
+    if let Some(earlier) = earlier.as_ref().filter(|_| !copy.overwrite) {
+        check_earlier(&source, earlier)?;
+    }
     copy_keys(copy, target)?;
     let bytes = from.metadata()?.len();
     let part_bytes = PART_BYTES.max((bytes / PARTS).next_multiple_of(1 << 20));
@@ -44,9 +41,11 @@ pub(super) fn make(copy: &QueuedCopy, target: &DeviceAddress) -> io::Result<()> 
         depth: DEPTH,
         io_method: IoMethodChoice::Auto,
     };
-    let mut to = target
-        .open_writer(start, tuning)
-        .map_err(io::Error::other)?;
+    let opened = match &earlier {
+        Some(earlier) => earlier.open_writer(Start::Replace, tuning),
+        None => target.open_writer(Start::Create, tuning),
+    };
+    let mut to = opened.map_err(io::Error::other)?;
     let mut buffer = vec![0; READ_BYTES];
     loop {
         let count = from.read(&mut buffer)?;

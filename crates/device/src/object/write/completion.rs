@@ -3,37 +3,50 @@
 use std::io;
 
 use bytes::Bytes;
-use object_store::{ObjectStore as _, PutMode, PutOptions, PutPayload};
+use object_store::{ObjectStore as _, PutOptions, PutPayload};
 
 use super::{Earlier, ObjectWriter, State, wait};
 use crate::object::again::{Failed, repeated};
+use crate::object::condition::Condition;
 use crate::object::{Found, found};
 
 /// Whose object has the name.
 pub(super) enum Holder {
     Ours(Found),
+    /// Ours, of which the store has lost something.
+    Short(Found),
+    /// Still the one that is to be replaced.
+    Earlier,
     Another,
     Nobody,
 }
 
 impl ObjectWriter {
-    /// Completes the object. That it has the name is seen, not taken from the answer, if the key may look.
-    pub(super) fn take_object_name(&mut self) -> io::Result<()> {
+    /// Completes the object, after another look if it `is_one_of_several`: the others took a while since the first. That it
+    /// has the name is seen, not taken from the answer, if the key may look.
+    pub(super) fn take_object_name(&mut self, is_one_of_several: bool) -> io::Result<()> {
+        if is_one_of_several {
+            self.check_earlier()?;
+        }
         let completed = self.complete();
         if self.address.is_write_only() {
             return self.take_unseen(completed);
         }
-        let is_named = match completed {
-            Ok(()) => self.is_seen()?,
+        let holder = match completed {
+            Ok(()) => self.seen()?,
             Err(error) => match self.holder() {
-                Ok(Holder::Ours(_)) => true,
+                Ok(own @ (Holder::Ours(_) | Holder::Short(_))) => own,
                 _ if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                 Ok(Holder::Nobody) => return Err(raced(&error)),
-                Ok(Holder::Another) | Err(_) => false,
+                Ok(Holder::Earlier) => return Err(kept(&error)),
+                Ok(Holder::Another) | Err(_) => Holder::Another,
             },
         };
-        if !is_named {
-            return Err(taken());
+        match holder {
+            Holder::Ours(_) => {}
+            Holder::Short(found) => return Err(self.take_back(&found)),
+            _ if matches!(self.earlier, Earlier::Excluded) => return Err(taken()),
+            _ => return Err(came_meanwhile()),
         }
         self.state = State::Named;
         self.upload = None;
@@ -43,8 +56,43 @@ impl ObjectWriter {
         self.address.check_lock()
     }
 
+    /// Refuses to replace another object than the one that was found when the run began. Where there must be none, the
+    /// condition of the completion tells, or the claim.
+    pub(super) fn check_earlier(&mut self) -> io::Result<()> {
+        let earlier = match &self.earlier {
+            Earlier::Excluded => return Ok(()),
+            _ if self.address.is_write_only() => return Ok(()),
+            Earlier::Absent => None,
+            Earlier::Replaced(found) => Some(found.clone()),
+        };
+        match (earlier, self.look()?) {
+            (None, None) => Ok(()),
+            (Some(earlier), Some(now)) if now.is_same(&earlier) => Ok(()),
+            (Some(_), None) => {
+                self.earlier = Earlier::Absent;
+                Ok(())
+            }
+            (_, Some(_)) => Err(came_meanwhile()),
+        }
+    }
+
+    /// On which the object may get its name; `None` if the store cannot be told.
+    fn wanted(&self) -> Option<Condition> {
+        let kind = self.address.url.kind();
+        let condition = match &self.earlier {
+            Earlier::Excluded => return Some(Condition::absent(kind)),
+            _ if self.address.is_write_only() => None,
+            Earlier::Absent => Some(Condition::absent(kind)),
+            Earlier::Replaced(found) => Condition::still(kind, found),
+        };
+        condition.map(Condition::dispensable)
+    }
+
     /// Lets the object appear.
     fn complete(&mut self) -> io::Result<()> {
+        if let Some(condition) = self.wanted() {
+            self.condition.get_or_init(|| condition);
+        }
         if let Some(mut upload) = self.upload.take() {
             if self.claim.is_some() && self.look()?.is_some() {
                 self.upload = Some(upload);
@@ -60,18 +108,14 @@ impl ObjectWriter {
         let memory = std::mem::take(&mut self.gathering);
         self.counters.count(memory.len() as u64, self.gathers_data);
         let options = PutOptions {
-            mode: match self.earlier == Earlier::Excluded {
-                true => PutMode::Create,
-                false => PutMode::Overwrite,
-            },
             attributes: self.attributes(),
             tags: self.address.settings.tag_set(),
             ..PutOptions::default()
         };
-        let stores = self.address.stores()?;
+        let store = self.address.conditional(&self.condition)?;
         let payload = PutPayload::from_bytes(Bytes::from(memory));
         let key = self.address.key()?;
-        wait(stores.patient.put_opts(&key, payload, options)).map(drop)
+        wait(store.put_opts(&key, payload, options)).map(drop)
     }
 
     /// The object that has the name now.
@@ -85,28 +129,48 @@ impl ObjectWriter {
     }
 
     pub(super) fn holder(&self) -> io::Result<Holder> {
-        let is_own = |now: &Found| {
-            now.write_id.as_deref() == Some(&self.write_id) && now.bytes == self.position
+        let Some(now) = self.look()? else {
+            return Ok(Holder::Nobody);
         };
-        Ok(match self.look()? {
-            Some(now) if is_own(&now) => Holder::Ours(now),
-            Some(_) => Holder::Another,
-            None => Holder::Nobody,
+        if now.write_id.as_deref() == Some(self.write_id.as_str()) {
+            return Ok(match now.bytes == self.position {
+                true => Holder::Ours(now),
+                false => Holder::Short(now),
+            });
+        }
+        Ok(match &self.earlier {
+            Earlier::Replaced(earlier) if now.is_same(earlier) => Holder::Earlier,
+            _ => Holder::Another,
         })
     }
 
-    /// Whether the object that has the name is the one of a completion that the store has confirmed: not every store shows it
-    /// at once.
-    fn is_seen(&self) -> io::Result<bool> {
+    /// Who has the name after a completion that the store has confirmed: not every store shows the object at once.
+    fn seen(&self) -> io::Result<Holder> {
         repeated(|| match self.holder() {
-            Ok(Holder::Ours(_)) => Ok(true),
-            Ok(Holder::Another) => Ok(false),
             Ok(Holder::Nobody) => Err(Failed::Passing(vanished())),
+            Ok(Holder::Earlier) => Err(Failed::Passing(without_effect())),
+            Ok(holder) => Ok(holder),
             Err(error) => Err(Failed::ForGood(io::Error::new(
                 error.kind(),
                 format!("the object was completed, but not found again: {error}"),
             ))),
         })
+    }
+
+    /// Takes back an object of which the store has lost something; returns what to say.
+    fn take_back(&self, found: &Found) -> io::Error {
+        let (has, of) = (found.bytes, self.position);
+        let state = match self.address.delete_found(found) {
+            Ok(_) => "it has been deleted again".to_owned(),
+            Err(error) => format!("it could not be deleted ({error})"),
+        };
+        let earlier = match self.earlier {
+            Earlier::Replaced(_) => ", and the object that it replaced is gone",
+            Earlier::Excluded | Earlier::Absent => "",
+        };
+        io::Error::other(format!(
+            "the store has {has} of the {of} bytes of the object that it was sent: a part was lost there, so that it is no              backup; {state}{earlier}. Make the backup again"
+        ))
     }
 
     /// Believes the store's answer: the key may not look.
@@ -135,7 +199,21 @@ fn raced(error: &io::Error) -> io::Error {
     ))
 }
 
-/// A completion that was confirmed, and has no effect.
+/// A refusal although the object that is to be replaced is still there.
+fn kept(error: &io::Error) -> io::Error {
+    io::Error::other(format!(
+        "{error}; the earlier object still has that name. Make the backup again"
+    ))
+}
+
+/// A completion that was confirmed, while the object to be replaced stays.
+fn without_effect() -> io::Error {
+    io::Error::other(
+        "the store has confirmed the object, and still has the earlier one of this name. Make the backup again",
+    )
+}
+
+/// A completion that was confirmed, of which nothing is there.
 fn vanished() -> io::Error {
     io::Error::other(
         "the store has confirmed the object, and has none of this name: it was lost there, or somebody has deleted it. Make \
@@ -146,5 +224,12 @@ fn vanished() -> io::Error {
 pub(super) fn taken() -> io::Error {
     let reason = "another object has been put there in the meantime; use FORMAT to overwrite it, or name \
                   another one";
+    io::Error::new(io::ErrorKind::AlreadyExists, reason)
+}
+
+/// The object that another program put there while this one was made, over what was found or where there was none.
+fn came_meanwhile() -> io::Error {
+    let reason = "another object has been put there in the meantime, and is kept: only what was there at the beginning is \
+                  replaced. See whose it is; then try again, or name another one";
     io::Error::new(io::ErrorKind::AlreadyExists, reason)
 }
