@@ -311,6 +311,57 @@ fn an_object_that_the_store_confirms_and_does_not_have_is_no_backup() {
 }
 
 #[test]
+fn an_object_of_which_the_store_loses_a_part_is_taken_back_and_no_other_one_is_blamed() {
+    let (place, server) = place();
+    let url = server.url("a.bak");
+    assert_eq!(backup(&place, &server, &[&url], &[]).code, Some(0));
+    let requests = server.requests();
+    let parts = requests.iter().filter(|one| one.contains("partNumber="));
+    let last: &'static str = format!("partNumber={}&", parts.count()).leak();
+    for (key, how) in [
+        ("b.bak", &[][..]),
+        ("c.bak", &["--format"]),
+        ("a.bak", &["--format"]),
+    ] {
+        server.fail(fault("PUT", last, 1, Action::Forget));
+        let made = backup(&place, &server, &[&server.url(key)], how);
+        assert_eq!(made.code, Some(1), "{key}: {}", made.out);
+        for says in [
+            "bytes of the object that it was sent",
+            "it has been deleted again",
+        ] {
+            assert!(made.err.contains(says), "{key}: {}", made.err);
+        }
+        assert!(!made.err.contains("FORMAT"), "{key}: {}", made.err);
+        assert!(!made.err.contains("another object"), "{key}: {}", made.err);
+        assert!(server.content(key).is_none(), "{key}");
+    }
+    assert_eq!(server.unfinished_uploads(), 0);
+}
+
+#[test]
+fn a_store_that_knows_no_conditions_says_so_at_once_and_takes_backups_with_format() {
+    let (place, server) = place();
+    let url = server.url("a.bak");
+    let unknown = Action::Refuse(501, "NotImplemented");
+    server.fail(fault("POST", "uploadId=", 1, unknown.clone()));
+    let refused = backup(&place, &server, &[&url], &[]);
+    assert_eq!(refused.code, Some(1), "{}", refused.out);
+    for says in ["501 Not Implemented", "with FORMAT only"] {
+        assert!(refused.err.contains(says), "{}", refused.err);
+    }
+    assert!(!refused.err.contains("retries"), "{}", refused.err);
+    // Over nothing, and over that.
+    for _ in 0..2 {
+        server.fail(fault("POST", "uploadId=", 1, unknown.clone()));
+        let made = backup(&place, &server, &[&url], &["--format"]);
+        assert_eq!(made.code, Some(0), "{}", made.err);
+        restores(&place, &server, &url);
+    }
+    assert_eq!(server.unfinished_uploads(), 0);
+}
+
+#[test]
 fn a_certificate_that_is_not_accepted_is_said_at_once_and_with_what_to_do() {
     let key = rcgen::KeyPair::generate().expect("a key");
     let made = rcgen::CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("names");

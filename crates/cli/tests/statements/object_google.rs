@@ -209,3 +209,38 @@ fn a_lost_answer_to_the_completion_or_the_claim_decides_nothing() {
     let keys = server.keys();
     assert!(!keys.iter().any(|key| key.contains("claim")), "{keys:?}");
 }
+
+#[test]
+fn a_backup_with_format_replaces_the_generation_that_it_found_and_no_other() {
+    let (place, server) = place();
+    let (name, theirs) = ("prod/x.bak", &b"a stranger's"[..]);
+    let url = url(name);
+    // By one request, on the condition; and by an upload in parts, which is completed after a look.
+    for (database, target) in [
+        ("other.db", "/prod/x.bak?"),
+        ("app.db", "/prod/x.bak?partNumber=2"),
+    ] {
+        let backup = ["backup", database, "--to", &url, "--format"];
+        let backup = [&backup[..], &PARTS].concat();
+        for was_there in [false, true] {
+            match was_there {
+                true => server.put(name, b"an earlier one"),
+                false => server.remove(name),
+            }
+            server.fail(Fault {
+                method: "PUT",
+                target,
+                after: 0,
+                times: 1,
+                action: Action::Replace(theirs.to_vec()),
+            });
+            let refused = run(&place, &server, &backup);
+            assert_eq!(refused.code, Some(1), "{target}: {}", refused.out);
+            assert!(refused.err.contains("in the meantime"), "{}", refused.err);
+            assert_eq!(server.content(name).as_deref(), Some(theirs), "{target}");
+        }
+        well(&place, &server, &backup);
+        well(&place, &server, &["verify", &url]);
+    }
+    assert_eq!(server.unfinished_uploads(), 0);
+}

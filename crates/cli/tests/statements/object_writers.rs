@@ -2,8 +2,8 @@
 
 use std::process::Child;
 
-use crate::objects::{place, run, well};
-use crate::s3_server::Server;
+use crate::objects::{backup, place, run, well};
+use crate::s3_server::{Action, Fault, Server};
 use crate::support::{Place, Run, rows};
 
 /// Processes at a time: more do not run at once on two cores either.
@@ -101,4 +101,121 @@ fn of_writers_to_one_name_one_wins_and_the_others_are_told() {
     let again = run(&place, &server, &["restore", &url, "--to", "r.db"]);
     assert_eq!(again.code, Some(0), "{}", again.err);
     assert!([10, 14_000].contains(&rows(&place.path("r.db"))));
+}
+
+/// Lets another object come when a request is made, before that is done.
+fn comes(server: &Server, method: &'static str, target: &'static str, object: &[u8]) {
+    server.fail(Fault {
+        method,
+        target,
+        after: 0,
+        times: 1,
+        action: Action::Replace(object.to_vec()),
+    });
+}
+
+#[track_caller]
+fn refused(made: &Run) {
+    assert_eq!(made.code, Some(1), "{}", made.out);
+    assert!(made.err.contains("in the meantime"), "{}", made.err);
+    assert!(!made.err.contains("use FORMAT"), "{}", made.err);
+}
+
+#[test]
+fn a_backup_with_format_replaces_what_it_found_and_nothing_that_came_meanwhile() {
+    let (place, server) = place();
+    // The backup of another program: plain, and whole.
+    let theirs = server.url("theirs.bak");
+    well(&place, &server, &["backup", "other.db", "--to", &theirs]);
+    let theirs = server.content("theirs.bak").expect("an object");
+    // What is deleted after it was found is missed by nobody.
+    server.put("app.bak", b"an earlier one");
+    server.fail(Fault {
+        method: "HEAD",
+        target: "/app.bak?",
+        after: 1,
+        times: 1,
+        action: Action::Forget,
+    });
+    let made = backup(&place, &server, &[&server.url("app.bak")], &["--format"]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    for (method, target, knows_conditions) in [
+        ("POST", "/app.bak?uploadId=", true),
+        ("PUT", "/app.bak?partNumber=2", true),
+        ("PUT", "/other.bak?", true),
+        // Nothing but the look before the completion tells.
+        ("PUT", "/app.bak?partNumber=2", false),
+    ] {
+        if !knows_conditions {
+            server.ignore_conditions();
+        }
+        let key = ["app.bak", "other.bak"][usize::from(target.contains("other"))];
+        let url = server.url(key);
+        for was_there in [false, true] {
+            match was_there {
+                true => server.put(key, b"an earlier one"),
+                false => server.remove(key),
+            }
+            comes(&server, method, target, &theirs);
+            refused(&match key {
+                "app.bak" => backup(&place, &server, &[&url], &["--format"]),
+                _ => run(
+                    &place,
+                    &server,
+                    &["backup", "other.db", "--to", &url, "--format"],
+                ),
+            });
+            let kept = server.content(key) == Some(theirs.clone());
+            assert!(kept, "{target} {was_there}");
+            well(&place, &server, &["verify", &url]);
+        }
+    }
+    assert_eq!(server.unfinished_uploads(), 0);
+}
+
+#[test]
+fn of_stripes_none_is_replaced_if_another_backup_has_taken_one_meanwhile() {
+    let (place, server) = place();
+    let urls = ["1.bak", "2.bak"].map(|key| server.url(key));
+    let earlier = backup(&place, &server, &[&urls[0], &urls[1]], &[]);
+    assert_eq!(earlier.code, Some(0), "{}", earlier.err);
+    let earlier = server.content("1.bak").expect("an object");
+    comes(&server, "PUT", "/2.bak?partNumber=1", b"theirs");
+    refused(&backup(
+        &place,
+        &server,
+        &[&urls[0], &urls[1]],
+        &["--format"],
+    ));
+    assert!(server.content("1.bak") == Some(earlier), "it was replaced");
+    assert_eq!(server.content("2.bak").as_deref(), Some(&b"theirs"[..]));
+    assert_eq!(server.unfinished_uploads(), 0);
+}
+
+#[test]
+fn a_copy_replaces_the_object_that_it_was_compared_with_and_no_other() {
+    let (place, server) = place();
+    let command = format!(
+        "BACKUP DATABASE [app] TO DISK = '{}' WITH COPYTO = '{}', COMPRESSION = 0",
+        place.text("temp/a.bak"),
+        server.url("copies/")
+    );
+    let how = ["sqlbackup", "-S", &command, "--attach", "app=app.db"];
+    let how = [&how[..], &["--instance", "instance"]].concat();
+    well(&place, &server, &how);
+    let key = "copies/a.bak";
+    assert!(server.content(key).is_some());
+    for method in ["POST", "PUT"] {
+        let target = ["copies/a.bak?uploadId=", "copies/a.bak?partNumber=1"];
+        let target = target[usize::from(method == "PUT")];
+        let before = server.content(key).expect("an object");
+        comes(&server, method, target, b"of another program");
+        let made = run(&place, &server, &how);
+        let said = format!("{}{}", made.out, made.err);
+        assert!(said.contains("in the meantime"), "{method}: {said}");
+        let kept = server.content(key);
+        assert_eq!(kept.as_deref(), Some(&b"of another program"[..]));
+        server.put(key, &before);
+    }
+    assert_eq!(server.unfinished_uploads(), 0);
 }

@@ -45,7 +45,7 @@ pub(crate) enum Action {
     Hang,
     /// Answered with another address.
     Redirect(String),
-    /// Answered as done, and lost.
+    /// Answered as done, and lost: an object, or the content of a part.
     Forget,
     /// Another object takes the place of the requested one before the request is done.
     Replace(Vec<u8>),
@@ -380,6 +380,7 @@ impl Server {
                 let mut state = self.state();
                 let answer = state.answer(&request);
                 state.objects.remove(&request.path);
+                state.forget_part(&request);
                 answer
             }
             Some(Action::Replace(ref bytes)) => {
@@ -785,6 +786,15 @@ impl State {
         Answer::new(200, "")
             .with("etag", format!("\"part-{number}\""))
             .with("x-goog-generation", "1")
+    }
+
+    fn forget_part(&mut self, request: &Request) {
+        let upload = request.query.get("uploadId");
+        let upload = upload.and_then(|upload| self.uploads.get_mut(upload));
+        if let (Some(upload), Some(number)) = (upload, request.query.get("partNumber")) {
+            let number = number.parse().expect("a number");
+            upload.parts.insert(number, Vec::new());
+        }
     }
 
     fn complete(&mut self, request: &Request, id: &str) -> Answer {

@@ -169,7 +169,8 @@ impl ObjectWriter {
             Earlier::Excluded | Earlier::Absent => "",
         };
         io::Error::other(format!(
-            "the store has {has} of the {of} bytes of the object that it was sent: a part was lost there, so that it is no              backup; {state}{earlier}. Make the backup again"
+            "the store has {has} of the {of} bytes of the object that it was sent: a part was lost there, so that it is no \
+             backup; {state}{earlier}. Make the backup again"
         ))
     }
 
