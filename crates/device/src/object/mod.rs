@@ -231,7 +231,7 @@ impl ObjectAddress {
         }
         let (store, key) = (self.asking()?, self.key()?);
         let options = GetOptions::new().with_range(Some(GetRange::Bounded(0..bytes)));
-        let asked = giving_up::waited(async {
+        let asked: Result<_, object_store::Error> = giving_up::waited(async {
             let answer = store.get_opts(&key, options).await?;
             let found = Found::of(&answer, self.url.kind());
             Ok((found, answer.bytes().await?))
