@@ -205,7 +205,7 @@ fn a_base_stays_unless_its_differential_in_a_store_is_known_to_be_gone() {
         assert!(!checked.out.contains("is gone"), "{}", checked.out);
         server.forgive();
     }
-    // A store that was set up anew has none of the objects, and says so.
+    // A store that was set up again has none of the objects, and says so.
     server.remove("else/d1.bak");
     is_kept(&expire(&["--delete"]), "as if it were another bucket");
     let other = server.url("other/o.bak");

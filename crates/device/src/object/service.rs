@@ -155,7 +155,9 @@ async fn implemented(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
     }
     let (head, body) = answer.into_parts();
     let body = Limited::new(body, ERROR_BYTES_MAX).collect().await;
-    let bytes = body.map(|body| body.to_bytes()).unwrap_or_default();
+    let bytes = body
+        .map(http_body_util::Collected::to_bytes)
+        .unwrap_or_default();
     let refused = failure::refused(head.status, &String::from_utf8_lossy(&bytes));
     Err(HttpError::new(HttpErrorKind::Unknown, refused))
 }

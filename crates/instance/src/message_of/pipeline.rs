@@ -51,11 +51,11 @@ fn message(error: &Error) -> Message {
         Error::Cancelled => table::aborted(),
         Error::Panicked(panicked) => defect_message(panicked),
         Error::NoThread { .. } => table::no_thread(error),
-        Error::EndedEarly { .. } | Error::NotStored(_) | Error::StoredTwice(_) => {
-            table::defect(format!("backup: {error}"), DEFECT_HINT)
-        }
-        Error::NotReversible { .. } => table::defect(format!("backup: {error}"), OTHER_ALGORITHM),
-        Error::NotWritten { .. } => table::defect(format!("restore: {error}"), DEFECT_HINT),
+        Error::EndedEarly { .. }
+        | Error::NotStored(_)
+        | Error::StoredTwice(_)
+        | Error::NotReversible { .. }
+        | Error::NotWritten { .. } => defect(error),
         Error::HalfNamed { cause, files } => half_named(cause.as_deref(), files),
         Error::VolumeEmpty { device } => table::volume_empty(device),
         Error::FamiliesMissing {
@@ -77,8 +77,6 @@ fn message(error: &Error) -> Message {
         Error::OtherBackupSet { device, family } | Error::FamilyBehind { device, family, .. } => {
             table::set_identity_missing(device, family)
         }
-        Error::WrittenLost { devices, reason } => table::written_set_lost(devices, reason),
-        Error::WrittenUnread { devices, reason } => table::written_set_unread(devices, reason),
         Error::MirrorCount { .. } => table::mirror_member_count(),
         Error::MirrorNeedsFormat => table::format_needed_for_mirror(),
         Error::MediaNameDiffers {
@@ -92,15 +90,16 @@ fn message(error: &Error) -> Message {
             given,
         } => table::block_size_incompatible(device, found, given),
         Error::SetIncomplete { device, .. } => table::set_incomplete(device),
+        Error::WrittenLost { .. } | Error::WrittenUnread { .. } => written(error),
         Error::PartlyFinished { position, partly } => table::set_partly_finished(position, partly),
         Error::PageDamaged(DamagedPage { page, offset, file }) => {
             table::logical_consistency("incorrect checksum", page, format!("0x{offset:x}"), file)
         }
         Error::FrameTooLarge { .. } => table::internal_consistency(),
-        Error::Crypt(source) => table::encryption_failed(source),
         Error::Key { device, source } => key_message(device, source),
         Error::NotSigned { .. } => table::not_signed(error),
-        Error::NotEncrypted { .. }
+        Error::Crypt(_)
+        | Error::NotEncrypted { .. }
         | Error::EncryptedBase { .. }
         | Error::KeyAndKeyFile { .. }
         | Error::KeyFile { .. } => table::encryption_failed(error),
@@ -232,6 +231,24 @@ pub fn loss_messages(damaged: &DamagedChunks) -> Vec<Message> {
         }
     }
     messages
+}
+
+/// What could not be read back when it was written.
+fn written(error: &Error) -> Message {
+    match error {
+        Error::WrittenUnread { devices, reason } => table::written_set_unread(devices, reason),
+        Error::WrittenLost { devices, reason } => table::written_set_lost(devices, reason),
+        _ => defect(error),
+    }
+}
+
+/// What only a defect of the program explains.
+fn defect(error: &Error) -> Message {
+    match error {
+        Error::NotReversible { .. } => table::defect(format!("backup: {error}"), OTHER_ALGORITHM),
+        Error::NotWritten { .. } => table::defect(format!("restore: {error}"), DEFECT_HINT),
+        _ => table::defect(format!("backup: {error}"), DEFECT_HINT),
+    }
 }
 
 /// Which of the families of a media set are not named.

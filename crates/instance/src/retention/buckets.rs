@@ -1,6 +1,6 @@
 //! Whether a bucket is the one that the history knows: whether it has any of the objects that were put there.
 //!
-//! A store that was set up anew, or another one that has got its name, says of every object that there is none, as an
+//! A store that was set up again, or another one that has got its name, says of every object that there is none, as an
 //! empty mount point does of every file.
 
 use std::collections::{BTreeSet, HashMap};

@@ -14,7 +14,7 @@ use crate::chain::{ChainSet, Obstacle};
 pub fn add_known(scan: &mut Scan, past: &[PastBackup]) {
     for other in std::mem::take(&mut scan.others) {
         match known_medium(&other.device, past) {
-            Some(known) => unreadable(&mut scan.media, other, known, past),
+            Some(known) => unreadable(&mut scan.media, other, &known, past),
             None => scan.others.push(other),
         }
     }
@@ -62,12 +62,12 @@ fn name_in_history(device: &DeviceAddress) -> Option<PathBuf> {
 }
 
 /// Adds a file whose content only the history knows.
-fn unreadable(media: &mut Vec<FoundMedia>, other: FoundOther, known: Known, past: &[PastBackup]) {
+fn unreadable(media: &mut Vec<FoundMedia>, other: FoundOther, known: &Known, past: &[PastBackup]) {
     let Known {
         media_set_guid,
         family,
         set_guid,
-    } = known;
+    } = *known;
     let file = FoundFile {
         trouble: None,
         bytes: other.device.length().unwrap_or(0),
