@@ -200,7 +200,7 @@ fn test() -> Result<(), String> {
     clients::install();
     run::step("model checks", "cargo", &run::MODEL_CHECKS)?;
     run::tell_free_space("before the tests");
-    let tests = run::step("tests", "cargo", &["test", "--workspace", "--no-fail-fast"]);
+    let tests = run::tests();
     run::tell_free_space("after the tests");
     tests.and_then(|()| dist::rehearse())
 }

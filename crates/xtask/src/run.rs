@@ -23,6 +23,17 @@ pub(crate) fn documentation() -> Result<(), String> {
     Ok(())
 }
 
+/// Runs all tests, two for each core: most of them wait for programs, servers and locks.
+pub(crate) fn tests() -> Result<(), String> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut command = Command::new("cargo");
+    command.args(["test", "--workspace", "--no-fail-fast"]);
+    if std::env::var_os("RUST_TEST_THREADS").is_none() {
+        command.env("RUST_TEST_THREADS", (2 * cores).to_string());
+    }
+    execute("tests", &mut command)
+}
+
 /// Runs a prepared command as a named step.
 pub(crate) fn execute(name: &str, command: &mut Command) -> Result<(), String> {
     println!("== {name}");

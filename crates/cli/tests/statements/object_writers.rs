@@ -133,7 +133,7 @@ fn a_backup_with_format_replaces_what_it_found_and_nothing_that_came_meanwhile()
     server.fail(Fault {
         method: "HEAD",
         target: "/app.bak?",
-        after: 1,
+        after: 2,
         times: 1,
         action: Action::Forget,
     });
