@@ -1,6 +1,7 @@
 //! What the caller does not let a backup overwrite.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use windlass_base::Message;
@@ -40,9 +41,17 @@ pub(crate) fn check(request: &MediaRequest) -> Result<(), Error> {
     }
     let copies = std::iter::once(&request.devices).chain(&request.mirrors);
     for device in copies.flatten().filter(|device| !device.discards()) {
-        // What cannot be read as a medium holds no backup.
-        let Ok(held) = MediaSet::open_any(std::slice::from_ref(device)) else {
+        // Reading a pipe would take from it; there is nothing to overwrite.
+        if !device.has_content()? {
             continue;
+        }
+        let held = match MediaSet::open_any(std::slice::from_ref(device)) {
+            Ok(held) => held,
+            Err(Error::Device(error)) if error.source.kind() != ErrorKind::NotFound => {
+                return Err(error.into());
+            }
+            // What cannot be read as a medium holds no backup.
+            Err(_) => continue,
         };
         let sets = held.sets();
         let reasons = request

@@ -471,3 +471,45 @@ RESTORE LOG Shop FROM DISK = 'D:\\1.trn'",
     insert(&place, 5);
     refused(&sql(&place, &log("full.bak", "INIT")), &[50369, 3013]);
 }
+
+/// With other names and places of its files, and without the base of a differential.
+#[test]
+fn what_a_log_backup_needs_is_known_by_its_chain() {
+    let place = Place::new();
+    let log = |file: &str, how: &str| format!("BACKUP LOG Shop TO DISK = 'D:\\{file}' WITH {how}");
+    let back_up = |file: &str, how: &str| {
+        succeed(
+            &place,
+            &format!("BACKUP DATABASE Shop TO DISK = 'D:\\{file}' WITH {how}"),
+        );
+    };
+    succeed(&place, MAKE);
+    back_up("f1.bak", "INIT");
+    insert(&place, 1);
+    succeed(&place, &log("1.trn", "INIT"));
+    // Sets that are copies belong to no chain.
+    for _ in 0..2 {
+        succeed(&place, &log("copy.trn", "COPY_ONLY, INIT"));
+    }
+    back_up("copy.bak", "COPY_ONLY, INIT");
+    succeed(&place, &log("copy.bak", "COPY_ONLY, INIT"));
+    back_up("f2.bak", "INIT");
+    insert(&place, 2);
+    back_up("d2.bak", "DIFFERENTIAL, INIT");
+    // Without the second full backup, the first one and its log backup lead to the newest state.
+    std::fs::rename(place.path("f2.bak"), place.path("away.bak")).expect("moved");
+    refused(&sql(&place, &log("1.trn", "INIT")), &[50369, 3013]);
+    std::fs::rename(place.path("away.bak"), place.path("f2.bak")).expect("moved");
+    std::fs::remove_file(place.path("f1.bak")).expect("removed");
+    std::fs::rename(place.path("f2.bak"), place.path("away.bak")).expect("moved");
+    // Behind the full backup that was moved away, and before which there is none, it leads nowhere.
+    succeed(&place, &log("1.trn", "INIT"));
+    succeed(
+        &place,
+        "EXEC sp_detach_db 'Shop'
+CREATE DATABASE Other ON (FILENAME = 'D:\\shop.mdf') LOG ON (FILENAME = 'D:\\shop.ldf') FOR ATTACH",
+    );
+    std::fs::rename(place.path("away.bak"), place.path("f2.bak")).expect("moved");
+    let log = "BACKUP LOG Other TO DISK = 'D:\\f2.bak' WITH INIT";
+    refused(&sql(&place, log), &[50369, 3013]);
+}

@@ -11,6 +11,7 @@
 use windlass_base::message::table;
 use windlass_base::{Guid, Lsn};
 use windlass_catalog::{PastBackup, Provenance};
+use windlass_media::{SetConfiguration, SetType};
 use windlass_pipeline::{BackupKind, Guard, MediaRequest, Overwrite, SetEntry};
 
 use super::BackupOperation;
@@ -58,42 +59,105 @@ impl BackupOperation<'_> {
     /// Refuses to overwrite what a restore of this log backup needs.
     fn of_chain(&self, own: Option<Provenance>) -> Result<Guard, Failure> {
         let name = self.record.name.clone();
-        let base = self.session.base_of(&self.record)?;
-        let base = base.map(|base| base.set_guid);
-        let starts = match base {
-            Some(base) => self.starts(base)?,
-            None => Vec::new(),
-        };
-        let is_own = move |set: &SetEntry| match &own {
-            Some(own) => of_set(&set.configuration).is_same_database(own),
-            None => true,
-        };
+        let chain = self.chain(own)?;
         Ok(Guard::new(move |device, sets| {
-            let elsewhere = starts.iter().filter(|(set, _)| !holds(sets, *set));
-            let from = elsewhere.map(|(_, end)| *end).max();
-            let needed = sets.iter().find(|set| {
-                let of = &set.configuration;
-                let is_since = from.is_none_or(|from| of.last_lsn > from);
-                set.is_complete && is_own(set) && (is_since || Some(of.set_guid) == base)
-            });
-            needed.map(|set| table::chain_on_target(&name, device, set.configuration.position))
+            let needed = chain.needed(sets)?;
+            let position = needed.configuration.position;
+            Some(table::chain_on_target(&name, device, position))
         }))
     }
 
-    /// From where logs lead on: the full backup `base` and the differentials that count from it, as far as they are
-    /// there, with their ends.
-    fn starts(&self, base: Guid) -> Result<Vec<(Guid, Lsn)>, Failure> {
-        let mut looker = Looker::asking(&self.session.instance)?;
-        let past = self.session.instance.catalog().past_backups(None)?;
-        let leads = |past: &&PastBackup| {
-            let is_of_base = past.set_guid == Some(base) || past.base_guid == Some(base);
-            is_of_base && !past.is_overwritten && !past.is_damaged
+    /// The chain of the database, as far as the history knows it.
+    fn chain(&self, own: Option<Provenance>) -> Result<Chain, Failure> {
+        let family = self.record.family_guid;
+        let family = family.or(own.as_ref().map(|own| own.family_guid));
+        let mut chain = Chain {
+            own,
+            family,
+            ..Chain::default()
         };
-        let there = past.iter().filter(leads);
-        let there = there.filter(|past| looker.look(past) == Presence::There);
-        Ok(there
+        let past = self.session.instance.catalog().past_backups(None)?;
+        let own = past.iter().filter(|past| chain.is_own(&past.of));
+        let own: Vec<&PastBackup> = own.collect();
+        // Under another name, or in another folder, it has the same chain.
+        let mut full = own
+            .iter()
+            .rev()
+            .filter(|past| past.kind == "D" && !past.is_copy_only);
+        let known = self.session.base_of(&self.record)?;
+        chain.base = known.map(|base| base.set_guid);
+        chain.base = chain.base.or(full.next().and_then(|past| past.set_guid));
+        let base = own.iter().find(|past| past.set_guid == chain.base);
+        chain.base_end = base.and_then(|base| base.last_lsn);
+        let fork = base.and_then(|base| base.recovery_fork);
+        let mut looker = Looker::asking(&self.session.instance)?;
+        let mut is_there = |past: &PastBackup| {
+            let is_whole = !past.is_overwritten && !past.is_damaged;
+            is_whole && looker.look(past) == Presence::There
+        };
+        let of_fork = own
+            .iter()
+            .filter(|past| past.kind != "L" && past.recovery_fork == fork);
+        let there: Vec<&&PastBackup> = of_fork.filter(|past| is_there(past)).collect();
+        let has = |set_guid| there.iter().any(|past| past.set_guid == set_guid);
+        let starts = there
+            .iter()
+            .filter(|past| past.kind == "D" || has(past.base_guid));
+        chain.starts = starts
             .filter_map(|past| past.set_guid.zip(past.last_lsn))
-            .collect())
+            .collect();
+        Ok(chain)
+    }
+}
+
+/// What leads to the newest log backups of a database.
+#[derive(Debug, Default)]
+struct Chain {
+    own: Option<Provenance>,
+    family: Option<Guid>,
+    /// The newest full backup that is not a copy.
+    base: Option<Guid>,
+    base_end: Option<Lsn>,
+    /// Full backups that are there, and differentials whose base is, with their ends: logs lead on from each.
+    starts: Vec<(Guid, Lsn)>,
+}
+
+impl Chain {
+    fn is_own(&self, of: &Provenance) -> bool {
+        let is_same = |own: &Provenance| of.is_same_database(own);
+        self.family.is_some_and(|family| family == of.family_guid)
+            || self.own.as_ref().is_some_and(is_same)
+    }
+
+    /// The first of the sets on a medium without which less can be restored.
+    fn needed<'s>(&self, sets: &'s [SetEntry]) -> Option<&'s SetEntry> {
+        let elsewhere = self.starts.iter().filter(|(set, _)| !holds(sets, *set));
+        let ends: Vec<Lsn> = elsewhere.map(|(_, end)| *end).collect();
+        sets.iter().find(|set| {
+            let is_own = set.is_complete && self.is_own(&of_set(&set.configuration));
+            is_own && self.is_needed(&set.configuration, &ends)
+        })
+    }
+
+    /// Whether it is needed, beside what ends at `ends` elsewhere.
+    fn is_needed(&self, of: &SetConfiguration, ends: &[Lsn]) -> bool {
+        if Some(of.set_guid) == self.base {
+            return true;
+        }
+        if ends.iter().any(|end| *end >= of.last_lsn) {
+            return false;
+        }
+        match of.set_type {
+            SetType::Log if of.is_copy_only => false,
+            // It follows what begins before it, if that is anywhere.
+            SetType::Log => {
+                let mut begins = ends.iter().chain(&self.base_end);
+                begins.any(|end| of.last_lsn > *end)
+            }
+            // What it says can be reached from the others, with the logs.
+            _ if of.is_copy_only => ends.is_empty(),
+            SetType::Full | SetType::Differential => true,
+        }
     }
 }
 
