@@ -204,3 +204,25 @@ fn a_copy_that_is_cut_off_is_named_and_the_intact_one_counts() {
         }
     }
 }
+
+#[test]
+fn older_copies_of_an_expired_medium_are_deleted_with_it() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("arch")).expect("a folder");
+    let backup = |how: &[&str]| {
+        let base = ["backup", "app.db", "--to", "n.bak"];
+        place.succeed(&[&base[..], how].concat());
+    };
+    for night in 1..=2 {
+        backup(&["--init"]);
+        copy(&place, "n.bak", &format!("arch/full-{night}.bak"));
+        backup(&["--differential"]);
+        copy(&place, "n.bak", &format!("arch/nd-{night}.bak"));
+    }
+    place.succeed(&["expire", "arch", "--last", "1", "--delete"]);
+    let left = place.files("arch");
+    assert!(left.contains(&"nd-2.bak".to_owned()), "{left:?}");
+    for gone in ["full-1.bak", "nd-1.bak"] {
+        assert!(!left.contains(&gone.to_owned()), "{left:?}");
+    }
+}

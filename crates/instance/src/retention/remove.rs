@@ -10,7 +10,7 @@ use super::FoundMedia;
 /// Deletes the files of a medium; returns those that were deleted, and what became of each.
 ///
 /// A file may have changed since the scan, so it is opened again and deleted only if it still belongs to
-/// the media set and contains the same backup sets. It is held meanwhile: a backup that overwrites it would give its
+/// the media set and contains the same backup sets as it did. It is held meanwhile: a backup that overwrites it would give its
 /// name to a new file.
 ///
 /// # Errors
@@ -23,10 +23,11 @@ pub fn delete(media: &FoundMedia) -> io::Result<Vec<(DeviceAddress, Removed)>> {
         let now = MediaSet::open_any(std::slice::from_ref(&file.device));
         let now = now.map_err(io::Error::other)?;
         let sets = now.sets();
-        let same_sets = sets.len() == media.sets.len()
+        // An older copy has fewer sets than its medium.
+        let same_sets = sets.len() == file.sets.len()
             && sets
                 .iter()
-                .zip(&media.sets)
+                .zip(&file.sets)
                 .all(|(now, then)| now.configuration.set_guid == then.chain.set_guid);
         if now.header().media_set_guid != media.media_set_guid || !same_sets {
             return Err(io::Error::other(format!(
