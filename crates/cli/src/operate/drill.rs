@@ -10,6 +10,7 @@ use windlass_base::size::Bytes;
 use windlass_base::word::Depth;
 use windlass_base::{Guid, Moment, json_time};
 use windlass_instance::operation::{Aim, DrillOptions, DrillOutcome, DrilledSet, StopAt};
+use windlass_instance::standing::tell_apart;
 use windlass_instance::{Failure, Session};
 
 use super::texts;
@@ -190,8 +191,11 @@ fn databases(
         return Ok(arguments.databases.clone());
     }
     let catalog = session.instance().catalog();
+    let mut past = catalog.past_backups(None)?;
+    let machine = &session.instance().identity().machine;
+    tell_apart(&mut past, &catalog.databases()?, machine);
     let mut names: Vec<String> = Vec::new();
-    for backup in catalog.past_backups(None)? {
+    for backup in past {
         let is_known = |name: &String| name.eq_ignore_ascii_case(&backup.database);
         if !backup.is_overwritten && !names.iter().any(is_known) {
             names.push(backup.database);

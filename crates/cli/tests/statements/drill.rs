@@ -236,3 +236,21 @@ fn a_question_reaches_no_file_but_those_of_the_restored_database() {
     assert!(std::fs::read(&site).expect("the database") == before);
     assert!(!place.path("copy.db").exists() && !place.path("x.bak").exists());
 }
+
+#[test]
+fn two_databases_of_one_name_are_proven_each_for_itself() {
+    let place = Place::new();
+    for (folder, count) in [("one", 10), ("two", 20)] {
+        std::fs::create_dir(place.path(folder)).expect("a folder");
+        let database = place.text(&format!("{folder}/shop.db"));
+        make_database(&place.path(&format!("{folder}/shop.db")), count);
+        let to = place.text(&format!("{folder}.bak"));
+        well(&place, &["backup", &database, "--to", &to]);
+    }
+    std::fs::create_dir(place.path("scratch")).expect("a folder");
+    let run = well(&place, &["drill", "--scratch", "scratch"]);
+    for folder in ["one", "two"] {
+        let name = format!("shop ('{}' on ", place.text(&format!("{folder}/shop.db")));
+        assert!(run.out.contains(&name), "{}", run.out);
+    }
+}

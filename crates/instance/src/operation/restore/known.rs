@@ -14,6 +14,7 @@ use windlass_device::DeviceAddress;
 use super::folder::{Unfolded, noted};
 use super::newest::{Newest, NewestRequest};
 use crate::operation::device::{self, DeviceName};
+use crate::standing::tell_apart;
 use crate::{Failure, Session};
 
 impl Session {
@@ -25,7 +26,7 @@ impl Session {
     /// the newest state (that a moment is reached, the log shows); those of [`Session::newest`].
     pub fn newest_known(&mut self, request: &NewestRequest<'_>) -> Result<Newest, Failure> {
         let database = request.of.unwrap_or(request.name);
-        let past = self.instance.catalog().past_backups(Some(database))?;
+        let (past, name) = self.past_of(database)?;
         // Dates go back with the clock, the numbers of the history do not. One that was overwritten is the newest all the same.
         let newest = past.iter().max_by_key(|backup| backup.id);
         // What the history was told to forget, it knows as the base of others, and as no more.
@@ -40,7 +41,7 @@ impl Session {
             return Err(failed(table::drill_without_backups(database)));
         }
         let request = NewestRequest {
-            of: Some(database),
+            of: Some(&name),
             ..request.clone()
         };
         let plan = self.newest_of(media, &request, |inventory| {
@@ -54,6 +55,21 @@ impl Session {
             true => Err(failed(table::drill_without_backups(database))),
             false => Ok(plan),
         }
+    }
+
+    /// The backups of a database, by its name or by the longer one that tells it from others of its name; and its name.
+    fn past_of(&self, database: &str) -> Result<(Vec<PastBackup>, String), Failure> {
+        let catalog = self.instance.catalog();
+        let past = catalog.past_backups(Some(database))?;
+        if !past.is_empty() {
+            return Ok((past, database.to_owned()));
+        }
+        let mut past = catalog.past_backups(None)?;
+        let machine = &self.instance.identity().machine;
+        tell_apart(&mut past, &catalog.databases()?, machine);
+        past.retain(|backup| backup.database.eq_ignore_ascii_case(database));
+        let last = past.last().map(|backup| backup.of.name.clone());
+        Ok((past, last.unwrap_or_else(|| database.to_owned())))
     }
 
     /// The media of some backups that can be read, and why others cannot: the newest state does not come from what is left if
