@@ -211,6 +211,14 @@ impl Queries {
             .ok_or_else(|| table::internal_consistency().into())
     }
 
+    /// What the engine says of the last failure of the connection to one of its databases.
+    pub(crate) fn reason_of_engine(&self) -> Option<String> {
+        let is_engine = matches!(self.home, Home::Engine(_));
+        let connection = self.connection.as_ref().filter(|_| is_engine)?;
+        let reason = connection.pragma_query_value(None, "windlass_last_error", |row| row.get(0));
+        reason.ok().filter(|reason: &String| !reason.is_empty())
+    }
+
     /// `PRAGMA encoding = ...`: the text encoding of a database that is still empty. SQLite accepts
     /// it only as the first statement, so the connection is reopened.
     pub(crate) fn set_encoding(

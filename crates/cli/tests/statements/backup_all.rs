@@ -352,3 +352,23 @@ fn a_name_like_a_tag_has_a_medium_of_its_own() {
         run.err
     );
 }
+
+#[test]
+fn a_name_that_is_no_text_fails_and_stops_no_other() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = folder();
+    for name in [&b"\xff\xfe.db"[..], b"\xfe\xff.db"] {
+        make_database(
+            &place.path("dbs").join(std::ffi::OsStr::from_bytes(name)),
+            3,
+        );
+    }
+    let run = place.run(&["backup", "--all", "dbs", "--to", "bak"]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    for told in [
+        "Its name is not UTF-8",
+        "Databases backed up: 4; failed: 2; left out: 0.",
+    ] {
+        assert!(run.err.contains(told), "{told}: {}", run.err);
+    }
+}

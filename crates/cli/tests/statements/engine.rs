@@ -337,7 +337,50 @@ PRAGMA windlass_mark
 GO
 PRAGMA windlass_mark = ''
 GO
-PRAGMA page_size = 4096";
+PRAGMA page_size = 4096
+GO
+ANALYZE";
     let run = sql(&place, script);
     assert_eq!(run.code, Some(0), "{}", run.err);
+}
+
+#[test]
+fn a_full_log_and_a_full_file_are_told_as_the_engine_knows_them() {
+    let place = Place::new();
+    succeed(
+        &place,
+        "CREATE DATABASE own ON (NAME = a, FILENAME = 'd:\\a.mdf', SIZE = 4MB, FILEGROWTH = 1MB, MAXSIZE = 30MB)
+LOG ON (NAME = l, FILENAME = 'd:\\l.ldf', SIZE = 4MB, MAXSIZE = 8MB)
+GO
+ALTER DATABASE own SET RECOVERY FULL
+BACKUP DATABASE own TO DISK = 'd:\\own.bak'
+GO
+USE own
+GO
+CREATE TABLE t (p nvarchar(max))",
+    );
+    let fill = "USE own\nGO\nINSERT t VALUES (replicate(cast(N'x' AS nvarchar(max)), 1500000))\n";
+    let mut told = String::new();
+    for _ in 0..8 {
+        told = sql(&place, fill).err;
+        if told.contains("\"number\":9002") {
+            break;
+        }
+    }
+    assert!(told.contains("\"number\":9002,\"severity\":17"), "{told}");
+    assert!(told.contains("due to 'LOG_BACKUP'"), "{told}");
+    succeed(
+        &place,
+        "BACKUP LOG own TO DISK = 'd:\\own.trn'\nGO\nALTER DATABASE own SET RECOVERY SIMPLE",
+    );
+    for _ in 0..20 {
+        told = sql(&place, fill).err;
+        if told.contains("is full") {
+            break;
+        }
+    }
+    assert!(
+        told.contains("file 'a' of database 'own' is full"),
+        "{told}"
+    );
 }

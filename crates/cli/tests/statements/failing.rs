@@ -166,3 +166,18 @@ fn a_medium_of_another_database_is_a_failure_in_the_history() {
     }
     assert_eq!(failing(&place).len(), 1);
 }
+
+#[test]
+fn why_a_backup_was_aborted_is_in_the_history() {
+    let place = Place::new();
+    let backup = ["backup", "app.db", "--to", "app.bak"];
+    well(&place, &[&backup[..], &["--retain-days", "5"]].concat());
+    let run = on(&place, &[&backup[..], &["--init"]].concat());
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    let check = on(&place, &["check"]);
+    assert!(
+        check.out.contains("cannot be overwritten. The backup"),
+        "{}",
+        check.out
+    );
+}

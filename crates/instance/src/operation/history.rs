@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use windlass_base::at_once::at_once;
-use windlass_base::{Guid, Moment};
+use windlass_base::{Guid, Message, Moment};
 use windlass_catalog::{
     BackupRecord, DatabaseRecord, Depth, FailureRecord, FamilyRecord, MediaSetRecord, StoredValue,
     VerificationRecord,
@@ -64,10 +64,16 @@ pub(super) fn record_failure(
     failure: &Failure,
 ) {
     let known = session.instance.database(database).ok().flatten();
-    let mut errors = failure.messages.iter().filter(|message| message.is_error());
-    let (Some(known), Some(error)) = (known, errors.next()) else {
+    let error = failure.messages.iter().position(Message::is_error);
+    let (Some(known), Some(at)) = (known, error) else {
         return;
     };
+    // The reason of an abort is told before it, as a warning.
+    let error = &failure.messages[at];
+    let told: Vec<&str> = failure.messages[..=at]
+        .iter()
+        .map(|message| message.text.as_str())
+        .collect();
     if is_by_path(&known) && is_unheard_of(session, &known) {
         return;
     }
@@ -76,7 +82,7 @@ pub(super) fn record_failure(
         operation: operation.to_owned(),
         failed: Moment::now().0,
         error_number: error.number,
-        message: error.text.clone(),
+        message: told.join(" "),
         is_by_path: is_by_path(&known),
         path: Some(place(&known)),
     };

@@ -3,7 +3,7 @@
 use rusqlite::ErrorCode;
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_engine::EngineError;
+use windlass_engine::{EngineError, LogReuseWait};
 use windlass_tsql::ast::{Body, Insert, InsertRows, Query, Select, SelectItem, Sql, SqlTree};
 
 use super::bind::{Assignments, Binder, Changed};
@@ -44,6 +44,7 @@ pub(super) fn execute(
     result.map_err(|failure| {
         session.queries.notice_rollback();
         let failure = damage_met(session, failure);
+        let failure = full_met(session, failure);
         match session.is_cancelled() {
             true => wait_ended(failure),
             false => failure,
@@ -57,6 +58,34 @@ fn wait_ended(mut failure: Failure) -> Failure {
     for message in failure.messages.iter_mut().filter(is_timeout) {
         *message = table::sqlite_failed("interrupted");
     }
+    failure
+}
+
+/// SQLite's text for files that may not grow.
+const FULL: &str = "database or disk is full";
+
+/// The text of the engine for a full log begins so.
+const LOG_FULL: &str = "the transaction log of database";
+
+/// A full log or file of a page engine database is told as the engine tells it: SQLite has one text for all.
+fn full_met(session: &mut Session, mut failure: Failure) -> Failure {
+    let is_full = |message: &&mut Message| message.text.ends_with(FULL);
+    let Some(message) = failure.messages.iter_mut().find(is_full) else {
+        return failure;
+    };
+    let Some(reason) = session.queries.reason_of_engine() else {
+        return failure;
+    };
+    let name = session.current_database();
+    let open = session.instance.engines.open_databases().database(name);
+    let wait = open.map(|database| database.log_reuse_wait());
+    *message = match wait.filter(|_| reason.starts_with(LOG_FULL)) {
+        Some(wait @ (LogReuseWait::LogBackup | LogReuseWait::ActiveBackup)) => {
+            table::log_full(name, wait)
+        }
+        Some(_) => table::log_full(name, reason),
+        None => message.clone().with_advice(Some(format!("({reason})"))),
+    };
     failure
 }
 
@@ -363,6 +392,11 @@ fn parameter_names(session: &mut Session, text: &str) -> Result<Vec<Option<Strin
 
 /// SQL in SQLite's own words; variables are its parameters.
 fn native(session: &mut Session, text: &str, sink: &mut dyn Sink) -> Result<(), Failure> {
+    // Without a name, SQLite analyzes the views of the catalog as well, which nobody may write.
+    let is_analyze = text
+        .trim_end_matches([';', ' ', '\n'])
+        .eq_ignore_ascii_case("ANALYZE");
+    let text = if is_analyze { "ANALYZE main" } else { text };
     if let Some(encoding) = windlass_tsql::pragma::encoding_asked(text) {
         let catalog = session.instance.catalog();
         session.queries.set_encoding(catalog, &encoding)?;

@@ -182,9 +182,13 @@ fn files_in(folder: &Path) -> Result<Vec<(Database, Seen)>, String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(told)? {
         let path = entry.map_err(told)?.path();
-        let seen = seen(&path);
+        let mut seen = seen(&path);
         if matches!(seen, Seen::Other) {
             continue;
+        }
+        if path.to_str().is_none() {
+            let why = "its name is not UTF-8, in which media have names";
+            seen = Seen::Unknown(std::io::Error::new(ErrorKind::InvalidFilename, why));
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let database = Database {
