@@ -5,7 +5,7 @@
 //! settings count, and its history gets what runs. The answer is JSON, an error is an error of SQL:
 //!
 //! ```json
-//! {"messages": [{"number": 3014, "severity": 0, "text": "..."}], "results": [[{"Position": 1}]], "rows_affected": []}
+//! {"messages": [{"number": 3014, "severity": 0, ..., "text": "..."}], "results": [[{"Position": 1}]], "rows_affected": []}
 //! ```
 #![expect(unsafe_code, reason = "SQLite calls it, in C")]
 
