@@ -30,17 +30,10 @@ struct State {
     is_terminated: Arc<AtomicBool>,
 }
 
-/// A file has become larger than its limit. It has this number on all processors that the program is built for.
-const SIGXFSZ: i32 = 25;
-
 static STATE: LazyLock<State> = LazyLock::new(State::default);
 
 /// Makes signals set `cancel`. Signals that cannot be caught end the program as usual.
 pub(crate) fn watch(cancel: &Arc<AtomicBool>) {
-    // A limit on the size of files is an error of the write then.
-    if let Err(error) = flag::register(SIGXFSZ, Arc::default()) {
-        crate::output::message_line(&format!("signal {SIGXFSZ} cannot be caught: {error}"));
-    }
     let ends = [
         (SIGINT, &STATE.interrupt_ends, None),
         (SIGTERM, &STATE.terminate_ends, Some(&STATE.is_terminated)),
