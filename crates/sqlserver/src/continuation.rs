@@ -61,8 +61,9 @@ impl Continuation {
     /// A backup cannot be read any more, or a file cannot be written: the files are of no use then.
     pub fn apply(mut self) -> Result<u64, Error> {
         let mut extents = 0;
+        let paths = self.target.paths();
         for step in &self.steps {
-            let rebuilt = run(step, &mut self.target)?;
+            let rebuilt = run(step, &mut self.target, &paths)?;
             extents += rebuilt.extents.values().sum::<u64>();
         }
         self.target.sync()?;
@@ -98,6 +99,11 @@ impl OpenFiles {
             files.insert(id, (path.clone(), file));
         }
         Ok(Self(files))
+    }
+
+    fn paths(&self) -> BTreeMap<u16, PathBuf> {
+        let files = self.0.iter();
+        files.map(|(id, (path, _))| (*id, path.clone())).collect()
     }
 
     fn file(&self, id: u16) -> io::Result<&File> {

@@ -116,7 +116,7 @@ pub fn restore(steps: &[Step], destination: &Destination) -> Result<Restored, Er
         if index > 0 {
             check_differential(step, base.set, &paths)?;
         }
-        let rebuilt = run(step, &mut target)?;
+        let rebuilt = run(step, &mut target, &paths)?;
         let count = rebuilt.findings.len() + rebuilt.more_findings as usize;
         if !destination.continue_after_error
             && let Some(error) = Error::of_findings(step.path(), &rebuilt.findings, count)
@@ -259,7 +259,55 @@ pub(crate) fn check_differential(
     }
 }
 
-pub(crate) fn run(step: &Step, target: &mut dyn Target) -> Result<Rebuilt, Error> {
+/// Writes what a set holds to the files of a database, which have these paths.
+pub(crate) fn run(
+    step: &Step,
+    target: &mut dyn Target,
+    paths: &BTreeMap<u16, PathBuf>,
+) -> Result<Rebuilt, Error> {
+    let mut noting = Noting {
+        target,
+        failed: None,
+    };
+    let rebuilt = rebuild(step, &mut noting);
+    match noting.failed {
+        Some((file, source)) => Err(Error::Target {
+            path: paths.get(&file).cloned().unwrap_or_default(),
+            source,
+        }),
+        None => rebuilt,
+    }
+}
+
+/// Keeps why a file could not be written: the backup is not at fault then.
+struct Noting<'t> {
+    target: &'t mut dyn Target,
+    failed: Option<(u16, io::Error)>,
+}
+
+impl Noting<'_> {
+    fn noted(&mut self, file: u16, result: io::Result<()>) -> io::Result<()> {
+        result.map_err(|error| {
+            let told = io::Error::new(error.kind(), error.to_string());
+            self.failed.get_or_insert((file, error));
+            told
+        })
+    }
+}
+
+impl Target for Noting<'_> {
+    fn write(&mut self, file: u16, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let result = self.target.write(file, offset, bytes);
+        self.noted(file, result)
+    }
+
+    fn set_length(&mut self, file: u16, bytes: u64) -> io::Result<()> {
+        let result = self.target.set_length(file, bytes);
+        self.noted(file, result)
+    }
+}
+
+fn rebuild(step: &Step, target: &mut dyn Target) -> Result<Rebuilt, Error> {
     let mut rebuilder = Rebuilder::new(step.position, target);
     for device in &step.devices {
         let input = BackupInput::open(device).map_err(|error| Error::device(device, error))?;

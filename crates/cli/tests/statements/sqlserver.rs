@@ -452,6 +452,10 @@ fn a_differential_that_breaks_off_leaves_a_database_that_only_a_full_backup_rest
             .expect("the program runs");
         let said = String::from_utf8_lossy(&limited.stderr);
         assert_eq!(limited.status.code(), code, "{said}");
+        // The backup is whole.
+        let names_file = said.contains("x.mdf") && said.contains("File too large");
+        assert!(code.is_none() || names_file, "{said}");
+        assert!(!said.contains("Damage to the backup set"), "{said}");
         assert_eq!(state_of(&place, &instance), "RESTORING 2 RESTORING");
         broke_off(&go_on);
         broke_off("RESTORE DATABASE x WITH RECOVERY");
