@@ -430,18 +430,20 @@ RESTORE DATABASE Shop FROM DISK = 'D:\\d.bak'",
     assert_eq!(last(&place, "Shop"), 31);
 }
 
+fn log(file: &str, how: &str) -> String {
+    format!("BACKUP LOG Shop TO DISK = 'D:\\{file}' WITH {how}")
+}
+
+fn back_up(place: &Place, file: &str, how: &str) {
+    let script = format!("BACKUP DATABASE Shop TO DISK = 'D:\\{file}' WITH {how}");
+    succeed(place, &script);
+}
+
 #[test]
 fn a_log_backup_does_not_overwrite_what_its_restore_needs() {
     let place = Place::new();
-    let log = |file: &str, how: &str| format!("BACKUP LOG Shop TO DISK = 'D:\\{file}' WITH {how}");
-    let back_up = |file: &str, how: &str| {
-        succeed(
-            &place,
-            &format!("BACKUP DATABASE Shop TO DISK = 'D:\\{file}' WITH {how}"),
-        );
-    };
     succeed(&place, MAKE);
-    back_up("full.bak", "INIT");
+    back_up(&place, "full.bak", "INIT");
     insert(&place, 1);
     for how in ["INIT", "FORMAT", "INIT, COPY_ONLY", "INIT, NORECOVERY"] {
         refused(&sql(&place, &log("full.bak", how)), &[50369, 3013]);
@@ -451,7 +453,7 @@ fn a_log_backup_does_not_overwrite_what_its_restore_needs() {
     insert(&place, 2);
     refused(&sql(&place, &log("1.trn", "INIT")), &[50369, 3013]);
     // A differential elsewhere leads on without the first log backup.
-    back_up("d.bak", "DIFFERENTIAL");
+    back_up(&place, "d.bak", "DIFFERENTIAL");
     insert(&place, 3);
     succeed(&place, &log("1.trn", "INIT"));
     refused(&sql(&place, &log("full.bak", "INIT")), &[50369, 3013]);
@@ -463,7 +465,7 @@ RESTORE LOG Shop FROM DISK = 'D:\\1.trn'",
     );
     assert_eq!(last(&place, "Shop"), 3);
     // So does a full one, and then the earlier ones can go.
-    back_up("full2.bak", "INIT");
+    back_up(&place, "full2.bak", "INIT");
     insert(&place, 4);
     succeed(&place, &log("full.bak", "INIT"));
     // Unless the newer ones are gone by now.
@@ -476,26 +478,19 @@ RESTORE LOG Shop FROM DISK = 'D:\\1.trn'",
 #[test]
 fn what_a_log_backup_needs_is_known_by_its_chain() {
     let place = Place::new();
-    let log = |file: &str, how: &str| format!("BACKUP LOG Shop TO DISK = 'D:\\{file}' WITH {how}");
-    let back_up = |file: &str, how: &str| {
-        succeed(
-            &place,
-            &format!("BACKUP DATABASE Shop TO DISK = 'D:\\{file}' WITH {how}"),
-        );
-    };
     succeed(&place, MAKE);
-    back_up("f1.bak", "INIT");
+    back_up(&place, "f1.bak", "INIT");
     insert(&place, 1);
     succeed(&place, &log("1.trn", "INIT"));
     // Sets that are copies belong to no chain.
     for _ in 0..2 {
         succeed(&place, &log("copy.trn", "COPY_ONLY, INIT"));
     }
-    back_up("copy.bak", "COPY_ONLY, INIT");
+    back_up(&place, "copy.bak", "COPY_ONLY, INIT");
     succeed(&place, &log("copy.bak", "COPY_ONLY, INIT"));
-    back_up("f2.bak", "INIT");
+    back_up(&place, "f2.bak", "INIT");
     insert(&place, 2);
-    back_up("d2.bak", "DIFFERENTIAL, INIT");
+    back_up(&place, "d2.bak", "DIFFERENTIAL, INIT");
     // Without the second full backup, the first one and its log backup lead to the newest state.
     std::fs::rename(place.path("f2.bak"), place.path("away.bak")).expect("moved");
     refused(&sql(&place, &log("1.trn", "INIT")), &[50369, 3013]);

@@ -68,8 +68,8 @@ fn closing(place: &Place) -> Vec<String> {
     names
 }
 
-#[test]
-fn every_step_is_restored_from_the_log_backups_of_a_followed_database() {
+/// A served database in recovery model FULL, with a full backup, and a program that writes to it.
+fn backed_up() -> (Place, Connection, Served) {
     let place = registered();
     let application = application(&place);
     let server = Served::start(&place, &["--follow-every", "100ms"]);
@@ -78,6 +78,12 @@ fn every_step_is_restored_from_the_log_backups_of_a_followed_database() {
         "ALTER DATABASE app SET RECOVERY FULL
          BACKUP DATABASE app TO DISK = 'd:\\full.bak'",
     );
+    (place, application, server)
+}
+
+#[test]
+fn every_step_is_restored_from_the_log_backups_of_a_followed_database() {
+    let (place, application, server) = backed_up();
     wait_for("a follower", || is_followed(&place));
     let mut files = vec!["full.bak".to_owned()];
     for number in 1..=4 {
@@ -108,14 +114,7 @@ fn every_step_is_restored_from_the_log_backups_of_a_followed_database() {
 
 #[test]
 fn a_gap_is_closed_by_a_differential_backup_that_the_server_makes() {
-    let place = registered();
-    let application = application(&place);
-    let server = Served::start(&place, &["--follow-every", "100ms"]);
-    succeed(
-        &place,
-        "ALTER DATABASE app SET RECOVERY FULL
-         BACKUP DATABASE app TO DISK = 'd:\\full.bak'",
-    );
+    let (place, application, server) = backed_up();
     wait_for("a follower", || is_followed(&place));
     step(&application, 1);
     succeed(&place, "BACKUP LOG app TO DISK = 'd:\\1.trn'");
@@ -334,14 +333,7 @@ fn a_spool_without_room_holds_the_log_or_leaves_a_gap() {
 
 #[test]
 fn a_backup_beside_the_beginning_of_a_follower_breaks_no_chain() {
-    let place = registered();
-    let application = application(&place);
-    let server = Served::start(&place, &["--follow-every", "100ms"]);
-    succeed(
-        &place,
-        "ALTER DATABASE app SET RECOVERY FULL
-         BACKUP DATABASE app TO DISK = 'd:\\full.bak'",
-    );
+    let (place, application, server) = backed_up();
     for number in 1..=3 {
         step(&application, number);
         succeed(
