@@ -10,6 +10,7 @@
 //! - [`FileState`]: whether a file is still the same, with the same content.
 //! - [`queue`]: many transfers in flight from one thread, by `io_uring` or by threads.
 //! - [`mod@process`]: whether a process is still itself, or a child of its `fork`.
+//! - [`limits`]: the limits that the system sets for the process.
 //! - [`processor`], [`priority`]: CPU time and priority of threads.
 //! - [`Reserved`]: arrays in reserved address space, for pools of which only a part is used.
 //! - [`directory`]: durable renames and free space.
@@ -28,6 +29,7 @@ pub mod directory;
 mod file;
 mod file_identity;
 mod file_state;
+pub mod limits;
 pub mod lock;
 pub mod notify;
 pub mod obeyed;

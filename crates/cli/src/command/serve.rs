@@ -58,7 +58,7 @@ pub(crate) fn run(
         return Outcome::Failed;
     };
     // Each client takes two.
-    if let Err(error) = windlass_io::process::raise_open_files() {
+    if let Err(error) = windlass_io::limits::raise_open_files() {
         tracing::warn!(%error, "the limit of open files stays");
     }
     // Before the first client, so that no signal ends the server without its databases being closed.
