@@ -115,7 +115,7 @@ fn in_folder(folder: &Path, console: &mut Console, many: &ManyArguments) -> Resu
                 found.leave_out(&database, &why, console);
             }
             (None, Seen::Unknown(error)) => found.refuse(&database, &error, console),
-            (None, Seen::Database | Seen::Other) => found.databases.push(database),
+            (None, Seen::Database) => found.databases.push(database),
         }
     }
     Ok(found)
@@ -182,11 +182,10 @@ fn files_in(folder: &Path) -> Result<Vec<(Database, Seen)>, String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(told)? {
         let path = entry.map_err(told)?.path();
-        let mut seen = seen(&path);
-        if matches!(seen, Seen::Other) {
+        let Some(mut seen) = seen(&path) else {
             continue;
-        }
-        if path.to_str().is_none() {
+        };
+        if path.to_str().is_none() && matches!(seen, Seen::Database) {
             let why = "its name is not UTF-8, in which media have names";
             seen = Seen::Unknown(std::io::Error::new(ErrorKind::InvalidFilename, why));
         }
@@ -201,36 +200,36 @@ fn files_in(folder: &Path) -> Result<Vec<(Database, Seen)>, String> {
     Ok(found)
 }
 
-/// What there is in a folder.
+/// What is, or may be, a database.
 enum Seen {
     Database,
     /// Somebody may take it for a database; why it is not backed up.
     Doubtful(String),
     /// It cannot be read, or leads nowhere: it may be a database that is not to be missed.
     Unknown(std::io::Error),
-    Other,
 }
 
-fn seen(path: &Path) -> Seen {
+/// What a file is seen as; `None` if it is none of this.
+fn seen(path: &Path) -> Option<Seen> {
     let ending = path.extension().unwrap_or_default().to_string_lossy();
     let is_called_so = ENDINGS
         .iter()
         .any(|known| ending.eq_ignore_ascii_case(known));
     match (std::fs::metadata(path), is_called_so) {
         (Ok(found), true) if found.is_dir() => {
-            Seen::Doubtful("it is a folder, and subfolders are not looked into".to_owned())
+            let why = "it is a folder, and subfolders are not looked into";
+            Some(Seen::Doubtful(why.to_owned()))
         }
-        (Ok(found), true) if !found.is_file() => Seen::Doubtful("it is no file".to_owned()),
-        (_, true) => Seen::Database,
+        (Ok(found), true) if !found.is_file() => Some(Seen::Doubtful("it is no file".to_owned())),
+        (_, true) => Some(Seen::Database),
         (Ok(found), false) if found.is_file() => match begins_as_database(path) {
-            Ok(true) => Seen::Database,
-            Ok(false) => Seen::Other,
-            Err(error) => Seen::Unknown(error),
+            Ok(begins) => begins.then_some(Seen::Database),
+            Err(error) => Some(Seen::Unknown(error)),
         },
-        (Ok(_), false) => Seen::Other,
+        (Ok(_), false) => None,
         (Err(error), false) => match std::fs::symlink_metadata(path) {
-            Err(gone) if gone.kind() == ErrorKind::NotFound => Seen::Other,
-            _ => Seen::Unknown(error),
+            Err(gone) if gone.kind() == ErrorKind::NotFound => None,
+            _ => Some(Seen::Unknown(error)),
         },
     }
 }
