@@ -10,7 +10,7 @@ use windlass_bak::{
     BackupType, Census, Container, Entry, FileCensus, ObjectCensus, SetListing, VersionWords,
     VirtualLog, Walked, page_type_name,
 };
-use windlass_instance::message_of::advice_for_missing;
+use windlass_instance::message_of::file_and_reason;
 use windlass_instance::{is_of_windows, is_url, shown};
 use windlass_io::output;
 use windlass_sqlserver::BackupInput;
@@ -104,12 +104,10 @@ fn opened(name: &str, common: &Common) -> Result<BackupInput, Outcome> {
         None => BackupInput::open_file(Path::new(name)),
     };
     opened.map_err(|error| {
-        let advice = match &device {
-            Some(_) => None,
-            None => advice_for_missing(Path::new(name), &error),
-        };
-        let advice = advice.map_or_else(String::new, |advice| format!(". {advice}"));
-        error_line(&format!("{}: {error}{advice}", shown(name)));
+        error_line(&match &device {
+            Some(_) => format!("{}: {error}", shown(name)),
+            None => file_and_reason(Path::new(name), &error),
+        });
         Outcome::Failed
     })
 }

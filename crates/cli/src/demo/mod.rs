@@ -15,6 +15,7 @@ use std::time::Instant;
 use windlass_base::Message;
 use windlass_base::size::Bytes;
 use windlass_codec::{Algorithm, Compression};
+use windlass_instance::message_of::file_and_reason;
 
 use crate::args::{Common, DemoArguments};
 use crate::command::Outcome;
@@ -45,9 +46,7 @@ enum Error {
 
 /// An error that names its file.
 fn of_file(path: &Path, error: &std::io::Error) -> std::io::Error {
-    let advice = windlass_instance::message_of::advice_for_missing(path, error);
-    let advice = advice.map_or_else(String::new, |advice| format!(". {advice}"));
-    std::io::Error::new(error.kind(), format!("{}: {error}{advice}", path.display()))
+    std::io::Error::new(error.kind(), file_and_reason(path, error))
 }
 
 /// Runs the demonstration.

@@ -201,9 +201,16 @@ pub fn not_a_database(path: &Path) -> Message {
     table::not_a_database(path.display()).with_advice(advice)
 }
 
-/// What is there instead of a file that could not be opened, in a sentence for people.
-pub fn advice_for_missing(path: &Path, error: &std::io::Error) -> Option<String> {
-    near::advice(path, error)
+/// A file and why it could not be opened, with what is there instead, for people.
+pub fn file_and_reason(path: &Path, error: &std::io::Error) -> String {
+    let advice = near::advice(path, error).map(|advice| format!(". {advice}"));
+    format!("{}: {error}{}", path.display(), advice.unwrap_or_default())
+}
+
+/// The message for a volume, named by the folder of a file, that has no room for it.
+pub(crate) fn no_space(path: &Path, needed_bytes: u64, available_bytes: u64) -> Message {
+    let folder = windlass_io::directory::parent(path);
+    table::insufficient_space(folder.display(), needed_bytes, available_bytes)
 }
 
 /// Why something could not be opened: the operating system's error, or another reason.

@@ -4,12 +4,11 @@ use std::path::Path;
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_io::directory;
 use windlass_io::other_name::OtherName;
 use windlass_source::sqlite::SpoolError;
 use windlass_source::{Alias, Error};
 
-use super::{engine_message, quoted_os_error, unreadable_file};
+use super::{engine_message, no_space, quoted_os_error, unreadable_file};
 
 /// The messages for an error of a database.
 pub(super) fn source_messages(error: &Error) -> Vec<Message> {
@@ -210,12 +209,6 @@ fn restore_message(error: &Error) -> Message {
         Error::Engine(error) => engine_message(error),
         Error::Spool(error) => spool_message(error),
     }
-}
-
-/// The volume is named by the folder of the file.
-fn no_space(path: &Path, needed_bytes: u64, available_bytes: u64) -> Message {
-    let folder = directory::parent(path);
-    table::insufficient_space(folder.display(), needed_bytes, available_bytes)
 }
 
 /// How to restore to a file that a rename does not replace.

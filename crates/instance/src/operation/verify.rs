@@ -20,7 +20,7 @@ use super::observer::Watch;
 use super::verify_part::{self, Part};
 use super::{history, number, rehearse, signing, sql_server};
 use crate::event_log::Entry;
-use crate::message_of::loss_messages;
+use crate::message_of::{loss_messages, no_space};
 use crate::{Completed, Failure, Session, Sink};
 
 /// The operation's name in messages.
@@ -280,11 +280,7 @@ fn check_space(
         if free < file.size_bytes {
             let missing = file.size_bytes - free;
             sink.message(table::space_problems_ahead());
-            let shortage = table::insufficient_space(
-                windlass_io::directory::parent(&path).display(),
-                missing,
-                free,
-            );
+            let shortage = no_space(&path, missing, free);
             // Only a warning: the set itself may be valid.
             sink.message(windlass_base::Message {
                 severity: windlass_base::Severity(10),

@@ -3,7 +3,7 @@
 use rusqlite::ErrorCode;
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_engine::{EngineError, LogReuseWait};
+use windlass_engine::EngineError;
 use windlass_tsql::ast::{Body, Insert, InsertRows, Query, Select, SelectItem, Sql, SqlTree};
 
 use super::bind::{Assignments, Binder, Changed};
@@ -79,13 +79,11 @@ fn full_met(session: &mut Session, mut failure: Failure) -> Failure {
     let name = session.current_database();
     let open = session.instance.engines.open_databases().database(name);
     let wait = open.map(|database| database.log_reuse_wait());
-    *message = match wait.filter(|_| reason.starts_with(LOG_FULL)) {
-        Some(wait @ (LogReuseWait::LogBackup | LogReuseWait::ActiveBackup)) => {
-            table::log_full(name, wait)
-        }
-        Some(_) => table::log_full(name, reason),
-        None => message.clone().with_advice(Some(format!("({reason})"))),
+    let told = match wait.filter(|_| reason.starts_with(LOG_FULL)) {
+        Some(wait) => table::log_full(name, wait),
+        None => message.clone(),
     };
+    *message = told.with_advice(Some(format!("({reason})")));
     failure
 }
 
