@@ -87,6 +87,12 @@ impl LogDescription {
         (self.begin.time_us, self.end.time_us)
     }
 
+    /// The first millisecond, since 1970, UTC, before which everything is in it or before it: the one in which it ends may
+    /// have had commits behind its end.
+    pub fn ended_ms(&self) -> u64 {
+        self.end.time_us.div_ceil(1000)
+    }
+
     /// The gap that it begins behind: two times, and a reason.
     pub fn gap(&self) -> Option<(u64, u64, &str)> {
         let gap = self.gap.as_ref()?;
@@ -100,9 +106,8 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_was_stored_is_read_and_nothing_else() {
-        let state = |time_us| State {
+    fn state(time_us: u64) -> State {
+        State {
             position: WalPosition {
                 frame: 3,
                 ..WalPosition::default()
@@ -110,7 +115,26 @@ mod tests {
             time_us,
             commit_number: 9,
             inode: 5,
-        };
+        }
+    }
+
+    /// A restore to a moment goes through all log backups that ended before it.
+    #[test]
+    fn the_millisecond_in_which_it_ends_is_behind_it() {
+        for (end_us, expected_ms) in [(893_000, 893), (893_001, 894), (893_999, 894)] {
+            let description = LogDescription {
+                begin: state(7),
+                end: state(end_us),
+                commits: 4,
+                log_bytes: 99,
+                gap: None,
+            };
+            assert_eq!(description.ended_ms(), expected_ms, "{end_us}");
+        }
+    }
+
+    #[test]
+    fn what_was_stored_is_read_and_nothing_else() {
         let plain = LogDescription {
             begin: state(7),
             end: state(8),

@@ -53,10 +53,7 @@ impl End {
     /// The same of a SQLite file: its LSNs are times, and log backups follow a set that knows where in the log it is.
     fn of_sqlite(set: &SetConfiguration) -> Option<Self> {
         let unix_ms = match set.set_type {
-            SetType::Log => LogDescription::parse(&set.source_description)?
-                .times_us()
-                .1
-                .div_ceil(1000),
+            SetType::Log => LogDescription::parse(&set.source_description)?.ended_ms(),
             _ => {
                 set.wal_position.as_ref()?;
                 // Of the time, the LSN has the whole seconds.
